@@ -1,5 +1,28 @@
 #!/usr/bin/env python3
-"""(the manual and the contents list come here)"""
+"""minigraph: in what order will this run, and what decides it?
+
+Reads OpenTofu's JSON configuration syntax (*.tf.json), turns every reference into an edge, refuses cycles, plans with
+unknown values, builds a second graph of create and destroy steps from the plan, and walks it with a pool of workers.
+The same main.tf.json runs in minigraph and in tofu or terraform, for local_file, random_pet, terraform_data, time_sleep.
+
+    python3 main.py validate | order | graph | plan | apply | destroy       in a directory with *.tf.json files
+    python3 main.py show | output | state list | state show | state rm | taint | untaint | version
+    python3 main.py COMMAND -help                                             the options of a command
+
+text -> configuration -> graph -> order -> plan -> steps -> run -> words
+
+Contents (search for the name of a section; each uses only what stands above it):
+
+  READ  names and types · errors and places · known and unknown values · schemas · what can be wrong with a
+        configuration · reading JSON · templates · reading *.tf.json · references
+  ORDER cycles, waves, paths · the configuration graph · transitive reduction and pictures
+  PLAN  state · writing the state · evaluator · the change of one object · checking the configuration · planning ·
+        the apply graph
+  RUN   the walk · providers · the state file and its lock · the journal · recovery · applying, progress
+  SHOW  differences of values · values as text · resource blocks · plan text · state and output text · JSON forms ·
+        the state as JSON · the plan as JSON · diagnostics and log lines as JSON · saved plans · messages · the
+        command line · showing progress · commands
+"""
 from __future__ import annotations
 
 import os
@@ -2612,6 +2635,8 @@ def dot_quoted(text: str) -> str:
     letters = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v",
                '"': '\\"', "\\": "\\\\"}
     return '"' + "".join(letters.get(c) or (c if c.isprintable() else f"\\u{ord(c):04x}") for c in text) + '"'
+
+
 # ======================================================================================
 # PLAN
 # ======================================================================================
@@ -2725,7 +2750,7 @@ def state_json(text: str, path: str) -> Dict[str, Value]:
     """Return the top-level object of a version 4 state file whose outermost keys have the right types."""
     import json
     try:
-        raw = json.loads(text, parse_float=state_number, parse_int=state_number)
+        raw = exact_json(text)
     except json.JSONDecodeError as problem:
         offset = len(text[:problem.pos].encode("utf-8", "replace"))
         raise state_error(path, f"The state file could not be parsed as JSON: {problem.msg} at byte offset {offset}"
@@ -2751,6 +2776,16 @@ def state_json(text: str, path: str) -> Dict[str, Value]:
             raise state_error(path, f'"{key}" is not what it should be ({kind.__name__}), but {type(raw[key]).__name__}.')
     raw.setdefault("serial", 0)
     return raw
+
+
+def exact_json(text: str) -> Value:
+    """Return a JSON document with exact numbers; a lone surrogate, which no file can hold, becomes U+FFFD.
+
+    Raises ValueError, ArithmeticError or RecursionError where it is none.
+    """
+    import json
+    value = json.loads(text, parse_float=state_number, parse_int=state_number, parse_constant=refuse_constant)
+    return cleaned(value) if re.search(r"\\u[dD][89a-fA-F]", text) else value
 
 
 def state_number(text: str) -> Union[int, Decimal]:
@@ -2806,12 +2841,14 @@ def read_instance(type_name: str, raw: Dict[str, Value], provider: str) -> Insta
         raw.get("create_before_destroy") is True, read_paths(raw.get("sensitive_attributes")), provider, 0, extra or None)
 
 
+SORTED_KINDS = {name: sorted(schema.kinds.items()) for name, schema in SCHEMAS.items()}
+
+
 def read_attributes(type_name: str, raw: Dict[str, Value]) -> Dict[str, Value]:
     """Return every attribute of the schema: missing ones null, unknown ones dropped, dynamic ones unwrapped."""
     attributes: Dict[str, Value] = {}
-    kinds = SCHEMAS[type_name].kinds
-    for name in sorted(kinds):
-        value, kind = raw.get(name), kinds[name]
+    for name, kind in SORTED_KINDS[type_name]:
+        value = raw.get(name)
         if value is None:
             attributes[name] = None
         elif kind == "dynamic":
@@ -2872,8 +2909,17 @@ def plain(value: Value) -> Value:
 
 def read_paths(raw: Value) -> Tuple[Path, ...]:
     """Return the paths of "sensitive_attributes" ([[{"type": "get_attr", "value": "content"}]] -> (("content",),))."""
-    return tuple(
-        tuple(step["value"]["value"] if step["type"] == "index" else step["value"] for step in path) for path in raw or ())
+    paths = [tuple(step["value"]["value"] if step["type"] == "index" else step["value"] for step in path)
+             for path in raw or ()]
+    if not all(path and type(path[0]) is str and all(type(step) in (str, int) for step in path) for path in paths):
+        raise ValueError("its sensitive_attributes are not a list of paths")
+    return tuple(paths)
+
+
+# --------------------------------------------------------------------------------------
+# writing the state
+# State.objects["local_file.a"]  ->  its entry in terraform.tfstate, in the real order of keys
+# --------------------------------------------------------------------------------------
 
 
 def write_paths(paths: Iterable[Path]) -> Value:
@@ -2885,13 +2931,15 @@ def write_paths(paths: Iterable[Path]) -> Value:
 
 def write_attributes(instance: Instance) -> Dict[str, Value]:
     """Return the attributes as the file holds them, sorted, dynamic ones as {"value": ..., "type": ...}."""
-    kinds = SCHEMAS[instance.type].kinds
-    return {name: write_dynamic(value) if kinds[name] == "dynamic" else value
-            for name, value in sorted(instance.attributes.items())}
+    attributes = instance.attributes
+    return {name: write_dynamic(attributes[name]) if kind == "dynamic" else attributes[name]
+            for name, kind in SORTED_KINDS[instance.type]}
 
 
 def write_dynamic(value: Value) -> Value:
     """Return a dynamic attribute as the file holds it: null, or the value with its type."""
+    if type(value) is str:
+        return {"value": value, "type": "string"}
     return None if value is None else {"value": plain(value), "type": type_of(value)}
 
 
@@ -2911,26 +2959,34 @@ def instance_document(instance: Instance, deposed: str = "") -> Dict[str, Value]
     return document
 
 
+SCALAR_TEXT: Dict[type, Callable[[Any], str]] = {
+    str: encode_basestring, int: str, Decimal: number_text, type(None): lambda _: "null",
+    bool: lambda value: "true" if value else "false"}
+
+
 def json_text(value: Value, pad: Optional[str] = "") -> str:
-    """Return a value as JSON, indented by two behind ``pad`` or, with pad None, on one line; all digits are kept."""
-    kind = type(value)
-    if kind is str:
-        return encode_basestring(value)
-    if value is None:
-        return "null"
-    if kind is bool:
-        return "true" if value else "false"
-    if kind is int or kind is Decimal:
-        return number_text(value)
+    """Return a value as JSON, indented by two behind ``pad`` or, with pad None, on one line; all digits are kept.
+
+    Scalars are written in the loop of their container: half the time of a call for each (json's own C code
+    neither indents nor keeps all digits).
+    """
+    scalar = SCALAR_TEXT.get(type(value))
+    if scalar:
+        return scalar(value)
     opening, closing = "{}" if isinstance(value, dict) else "[]"
     if not value:
         return opening + closing
     inner = None if pad is None else pad + "  "
+    parts = []
     if opening == "{":
         colon = ":" if pad is None else ": "
-        parts = [encode_basestring(key) + colon + json_text(item, inner) for key, item in value.items()]
+        for key, item in value.items():
+            scalar = SCALAR_TEXT.get(type(item))
+            parts.append(f"{encode_basestring(key)}{colon}{scalar(item) if scalar else json_text(item, inner)}")
     else:
-        parts = [json_text(item, inner) for item in value]
+        for item in value:
+            scalar = SCALAR_TEXT.get(type(item))
+            parts.append(scalar(item) if scalar else json_text(item, inner))
     if pad is None:
         return opening + ",".join(parts) + closing
     return f"{opening}\n{inner}" + f",\n{inner}".join(parts) + f"\n{pad}{closing}"
@@ -3021,9 +3077,11 @@ def new_uuid() -> str:
     """Return a random UUID (version 4), as lineages and lock ids are."""
     digits = os.urandom(16).hex()
     return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{'89ab'[int(digits[16], 16) % 4]}{digits[17:20]}-{digits[20:]}"
+
+
 # --------------------------------------------------------------------------------------
-# evaluator and planning
-# {"content": "see ${local_file.a.filename}"}, state  ->  Change("local_file.b", "local_file", "create", ...)
+# evaluator
+# {"content": "see ${local_file.a.filename}"}, what is planned so far  ->  {"content": "see ./a.txt"}
 # --------------------------------------------------------------------------------------
 
 
@@ -3102,7 +3160,7 @@ def missing_step(shown: str, kind: Value, step: Union[str, int], text: str) -> C
         detail = "The given key does not identify an element in this collection value."
         return ConfigError(Diagnostic("Invalid index", detail, values=values))
     what = "This value does not have any indices." if isinstance(step, int) else (
-        f'Can\'t access attribute "{step}": this value does not have any attributes.')
+        f"Can't access attributes on a primitive-typed value ({kind}).")
     return ConfigError(Diagnostic("Invalid index" if isinstance(step, int) else "Unsupported attribute", what, values=values))
 
 
@@ -3170,28 +3228,35 @@ class Evaluator:
         return Sensitive(result) if hidden else result
 
     def object(self, value: Dict[str, Value]) -> Value:
-        """Return an object with sorted keys; keys are templates too, and an unknown key makes all of it unknown."""
+        """Return an object with sorted keys; keys are templates too: an unknown or sensitive one makes all of it so."""
         result: Dict[str, Value] = {}
         unknown: Optional[Unknown] = None
+        hidden = False
         for number, (raw_key, item) in enumerate(items(value)):
             try:
                 key = self.template(raw_key) if "{" in raw_key else raw_key
-                key = key.value if isinstance(key, Sensitive) else key
+                if isinstance(key, Sensitive):
+                    hidden, key = True, key.value
                 found = self.evaluate(item)
                 if isinstance(key, Unknown):
                     unknown = unknown or Unknown(key.origin)
                     continue
                 if key is None or isinstance(key, (list, dict)):
-                    raise ConfigError(Diagnostic("Invalid object key expression", "The key of an object must be a string,"
-                                                 f" this one is {describe(key)}."))
+                    raise ConfigError("Invalid object key expression", f"Can't use {article(key)} as an object key.")
                 if stringify(key) in result:
-                    raise ConfigError(Diagnostic("Duplicate object attribute", f'An attribute named "{stringify(key)}"'
-                                                 " is defined twice in this object."))
+                    raise ConfigError("Duplicate object attribute",
+                                      f'An attribute named "{stringify(key)}" was already defined in this object.')
             except MinigraphError as error:
                 error.trail.insert(0, number)
                 raise
             result[stringify(key)] = found
-        return unknown or dict(sorted(result.items()))
+        whole: Value = unknown or dict(sorted(result.items()))
+        return Sensitive(whole) if hidden else whole
+
+
+def article(value: Value) -> str:
+    """Return what a value that cannot be a key is, with its article."""
+    return "a null value" if value is None else "an " * isinstance(value, dict) + "a " * isinstance(value, list) + describe(value)
 
 
 def refuse_structure(kind: Value) -> None:
@@ -3227,6 +3292,12 @@ def unmarked(value: Value, path: Path = ()) -> Tuple[Value, Tuple[Path, ...]]:
         elements = [unmarked(item, path + (number,)) for number, item in enumerate(value)]
         return [item for item, _ in elements], sum((found for _, found in elements), ())
     return value, ()
+
+
+# --------------------------------------------------------------------------------------
+# the change of one object
+# prior {"input": 1}, arguments {"input": 2}  ->  Change("terraform_data.a", ..., "update", ...)
+# --------------------------------------------------------------------------------------
 
 
 class Change(NamedTuple):
@@ -3362,6 +3433,12 @@ def replaced_part(value: Value, prior: Value, path: Path) -> Value:
     if isinstance(value, list) and isinstance(prior, list) and isinstance(step, int) and step < min(len(value), len(prior)):
         return [replaced_part(item, prior[step], path[1:]) if n == step else item for n, item in enumerate(value)]
     return value
+
+
+# --------------------------------------------------------------------------------------
+# checking the configuration
+# "${terraform_data.gone.id}"  ->  Diagnostic("Reference to undeclared resource", ..., Spot(...))
+# --------------------------------------------------------------------------------------
 
 
 def problem_diagnostics(resource: Resource, problems: Iterable[Problem]) -> List[Diagnostic]:
@@ -3517,6 +3594,12 @@ def evaluate_value(config: Config, evaluator: Evaluator, address: str) -> Value:
         raise ConfigError(with_spot(error, spot)) from None
 
 
+# --------------------------------------------------------------------------------------
+# planning
+# Config, State, PlanOptions  ->  Plan with a Change for every object
+# --------------------------------------------------------------------------------------
+
+
 class PlanOptions(NamedTuple):
     """What the command line asks of a plan; mode is "normal", "destroy" or "refresh-only"."""
 
@@ -3554,6 +3637,7 @@ class Plan:
         self.uses_stored: Set[str] = set()
         self.create_before_destroy: Dict[str, str] = {}
         self.evaluator = Evaluator()
+        self.steps: Optional[StepGraph] = None
 
     def changed(self) -> List[Change]:
         """Return the changes that do something."""
@@ -3586,7 +3670,7 @@ def make_plan(config: Config, state: State, options: PlanOptions, read: Read, cw
     failed = refresh(plan, read) if options.refresh else set()
     if options.mode == "refresh-only":
         show_refreshed(plan, deps)
-    elif options.mode == "normal" or options.refresh:
+    elif options.mode == "normal" or options.refresh and (state.objects or state.deposed):
         plan_nodes(plan, deps, failed)
     else:
         plan.uses_stored = set(plan.prior.objects)
@@ -3599,7 +3683,7 @@ def make_plan(config: Config, state: State, options: PlanOptions, read: Read, cw
     plan.changes.sort(key=lambda change: (*sort_key(change.address), change.deposed))
     plan.outputs.sort(key=lambda change: change.name)
     plan.errors = placed(plan.errors, config.sources)
-    plan.warnings += targeting_warning(options) + foreign_warning(state)
+    plan.warnings += targeting_warning(options) + unmatched_warnings(plan) + foreign_warning(state)
     return plan
 
 
@@ -3613,6 +3697,15 @@ def targeting_warning(options: PlanOptions) -> List[Diagnostic]:
                        " use, and are provided only for exceptional situations such as recovering from errors or mistakes,"
                        " or when minigraph specifically suggests to use it as part of an error message.",
                        severity="warning")]
+
+
+def unmatched_warnings(plan: Plan) -> List[Diagnostic]:
+    """Return a warning for every address on the command line that nothing has (the real tools say nothing)."""
+    options, known = plan.options, {*plan.config.resources, *plan.before_refresh.objects, *plan.before_refresh.deposed}
+    given = [("target", options.targets), ("exclude", options.excludes), ("replace", options.replaces)]
+    return [Diagnostic(f"-{option}={address} matches nothing", "Neither the configuration nor the state has such a"
+                       f" resource.{did_you_mean(address, known)}", severity="warning")
+            for option, addresses in given for address in addresses if address not in known]
 
 
 def foreign_warning(state: State) -> List[Diagnostic]:
@@ -3632,12 +3725,11 @@ def effective_cbd(config: Config, deps: Deps, kept: Optional[Set[str]] = None) -
     The setting of a resource propagates to all that it needs, also over an explicit false, as in the real engine;
     only resources that survive -target (``kept``) count.
     """
-    marked_by: Dict[str, str] = {}
-    for origin in sorted(config.resources):
-        if config.resources[origin].lifecycle.create_before_destroy is not True or (kept is not None and origin not in kept):
-            continue
+    asking = [address for address, resource in sorted(config.resources.items())
+              if resource.lifecycle.create_before_destroy is True and (kept is None or address in kept)]
+    marked_by = {address: address for address in asking}
+    for origin in asking:
         pending = [origin]
-        marked_by.setdefault(origin, origin)
         while pending:
             for needed in deps.get(pending.pop(), ()):
                 if needed not in marked_by:
@@ -3734,21 +3826,29 @@ def plan_nodes(plan: Plan, deps: Deps, failed: Set[str]) -> None:
         except MinigraphError as error:
             failed.add(address)
             plan.errors += error.diagnostics
-    if not (destroying or plan.targets or plan.excludes):
-        plan.outputs += [OutputChange(name, "delete", output.value, None, output.sensitive) for name, output in
-                         plan.before_refresh.outputs.items() if name not in plan.config.outputs]
+    if not destroying:
+        plan.outputs += removed_outputs(plan)
+
+
+def removed_outputs(plan: Plan) -> List[OutputChange]:
+    """Return the changes that take outputs away which the configuration no longer has; none with -target or -exclude."""
+    if plan.targets or plan.excludes:
+        return []
+    return [OutputChange(name, "delete", output.value, None, output.sensitive)
+            for name, output in plan.before_refresh.outputs.items() if name not in plan.config.outputs]
 
 
 def plan_node(plan: Plan, address: str, planned: Dict[str, Change]) -> Change:
     """Return the change of one configured resource and leave its planned attributes with the evaluator."""
     resource = plan.config.resources[address]
     args, paths, _ = evaluate_arguments(plan.evaluator, resource)
-    prior = plan.prior.objects.get(address)
-    requested = address in plan.options.replaces
-    if prior is not None and not prior.tainted and not requested:
+    given, prior = args, plan.prior.objects.get(address)
+    if prior is not None and not prior.tainted:
         args = without_ignored(resource, args, prior)
-    change = plan_resource(address, resource.type, args, prior, address in plan.create_before_destroy, requested,
-                           is_triggered(resource, planned), paths)
+    change = plan_resource(address, resource.type, args, prior, address in plan.create_before_destroy,
+                           address in plan.options.replaces, is_triggered(resource, planned), paths)
+    if change.verb == "replace":  # ignore_changes may prevent a replacement; a new object is made from all that is written
+        change = change._replace(after=with_unknown_computed(address, resource.type, given))
     plan.evaluator.values[address] = change.after
     if change.after_sensitive:
         plan.evaluator.marks[address] = change.after_sensitive
@@ -3760,14 +3860,17 @@ def is_triggered(resource: Resource, planned: Dict[str, Change]) -> bool:
 
     As in OpenTofu 1.13, the creation of a named resource fires too.
     """
-    for reference in resource.lifecycle.replace_triggered_by:
+    for number, reference in enumerate(resource.lifecycle.replace_triggered_by):
         change = planned.get(reference.target)
         if change is None or change.verb == "noop":
             continue
         if not reference.steps or change.before is None:
             return True
-        before = follow(change.before, reference.steps, reference.text)
-        after = follow(change.after, reference.steps, reference.text)
+        try:
+            before, after = (follow(side, reference.steps, reference.text) for side in (change.before, change.after))
+        except MinigraphError as error:
+            spot = child(resource.lifecycle.spots["replace_triggered_by"], number)
+            raise ConfigError(with_spot(error, spot, resource.address)) from None
         if not same(before, after):
             return True
     return False
@@ -3915,6 +4018,7 @@ def recorded_needs(plan: Plan) -> Deps:
 
 def show_refreshed(plan: Plan, deps: Deps) -> None:
     """Plan no change, only the outputs as the refreshed objects give them (-refresh-only)."""
+    plan.outputs += removed_outputs(plan)
     for address in topological_order(deps):
         resource, instance = plan.config.resources.get(address), plan.prior.objects.get(address)
         try:
@@ -3934,6 +4038,8 @@ def show_refreshed(plan: Plan, deps: Deps) -> None:
                     plan.outputs.append(change)
         except (MinigraphError, KeyError):
             continue
+
+
 # --------------------------------------------------------------------------------------
 # the apply graph
 # replace a (create_before_destroy), update b that needs a  ->  {"b": {"a"}, "a (destroy)": {"a", "b"}, "a": set()}
@@ -3955,7 +4061,7 @@ GIVING_WAY = (
     "a removed object recorded as create_before_destroy waits for creates and updates",
     "a create or update waits for the destroy of what it needs",
     "a create or update waits for the destroy of what needs it",
-    "an old object waits for the updates of its dependents",
+    "an old object waits for the updates of the new one and of its dependents",
     "destroy order recorded in the state",
 )
 
@@ -4040,22 +4146,29 @@ def step_graph(changes: Sequence[Change], sources: Sequence[Needs], destroying: 
 
     ``sources``: needs from the configuration first, then those from the state. O(V + E).
     """
+    graph = ruled_graph(changes, sources, destroying)
+    if never_loops and tangles(graph.deps):
+        graph = ruled_graph(changes, sources, destroying, giving_way=True)
+        break_loops(graph)
+    return graph
+
+
+def ruled_graph(changes: Sequence[Change], sources: Sequence[Needs], destroying: bool, giving_way: bool = False) -> StepGraph:
+    """Return the graph of steps with all edges; where waits will give way, a soft one stands for no other."""
     steps = make_steps(changes)
     graph = StepGraph({name: set() for name in sorted(steps)}, steps, {}, [])
     wanted: List[Tuple[str, Set[str], int]] = []
     for needs in sources:
         configured = needs.label == "configured"
-        add_destroy_rules(graph, needs, 0 if configured else 5, wanted)
+        add_destroy_rules(graph, needs, 0 if configured else 5, wanted, not (configured and giving_way))
         if not destroying:
             add_apply_rules(graph, needs, wanted, configured)
     if not destroying:
-        add_own_pairs(graph)
+        add_own_pairs(graph, wanted)
     for name, found, row in sorted(wanted, key=lambda item: -item[2]):
         new = found - graph.deps[name] - {name}
         graph.deps[name] |= new
         graph.soft.update(((name, other), row) for other in new)
-    if never_loops:
-        break_loops(graph)
     return graph
 
 
@@ -4073,23 +4186,29 @@ def is_late(step: Step) -> bool:
     return step.destroys and (step.change.create_before_destroy or bool(step.change.deposed))
 
 
-def add_own_pairs(graph: StepGraph) -> None:
-    """Rule 3 and its turned form: a resource's own destroy and create, in the order its flag gives."""
+def add_own_pairs(graph: StepGraph, wanted: List[Tuple[str, Set[str], int]]) -> None:
+    """Rule 3 and its turned form: a resource's own destroy and create, in the order its flag gives.
+
+    The destroy of an object that an earlier run left deposed is soft: its successor is there already.
+    """
     for name, step in graph.steps.items():
-        if step.destroys and step.change.address in graph.steps:
-            if is_late(step):
-                graph.deps[name].add(step.change.address)
+        address = step.change.address
+        if step.destroys and address in graph.steps:
+            if not is_late(step):
+                graph.deps[address].add(name)
+            elif step.change.deposed:
+                wanted.append((name, {address}, 4))
             else:
-                graph.deps[step.change.address].add(name)
+                graph.deps[name].add(address)
 
 
-def add_destroy_rules(graph: StepGraph, needs: Needs, row: int, wanted: List[Tuple[str, Set[str], int]]) -> None:
+def add_destroy_rules(graph: StepGraph, needs: Needs, row: int, wanted: List[Tuple[str, Set[str], int]], ends: bool) -> None:
     """Rule 2: what needs an object is destroyed before it."""
     users = needs._replace(graph=counted_users(needs))
     marks = by_address(graph.steps.values(), lambda step: step.destroys and step.change.address in needs.counted)
     if not marks:
         return
-    waits = all_behind(users, marks, f"users {needs.label}, destroyed", graph.deps, True)
+    waits = all_behind(users, marks, f"users {needs.label}, destroyed", graph.deps, ends)
     wanted += [(name, waits(step.change.address), row) for name, step in graph.steps.items() if step.destroys]
 
 
@@ -4130,37 +4249,49 @@ def add_apply_rules(graph: StepGraph, needs: Needs, wanted: List[Tuple[str, Set[
 
 def break_loops(graph: StepGraph) -> None:
     """Let soft edges give way, inside each loop alone and in the order of GIVING_WAY, until no loop is left."""
+    given_up: Dict[Edge, int] = {}
     pending = [(set(members), 0) for members in tangles(graph.deps)]
+    tangled = set().union(*(members for members, _ in pending))
     while pending:
         members, row = pending.pop()
         edges = sorted((name, other) for name in members for other in graph.deps[name]
                        if other in members and graph.soft.get((name, other)) == row)
         for name, other in edges:
-            give_up(graph, name, other, members, row)
-        inside = {name: graph.deps[name] & members for name in members}
+            behind = stood_for(graph, other)
+            graph.deps[name].discard(other)
+            del graph.soft[name, other]
+            graph.deps[name] |= behind - members - {name}  # what is outside the loop is still waited for
+            for step in behind & members - {name}:
+                given_up.setdefault((name, step), row)
         if row + 1 < len(GIVING_WAY):
-            pending += [(set(found), row + 1) for found in tangles(inside)]
-    graph.notes.sort()
+            pending += [(set(found), row + 1) for found in tangles(within(graph.deps, members))]
+    graph.notes.extend(notes_on_loops(within(graph.deps, tangled), given_up))
 
 
-def give_up(graph: StepGraph, name: str, other: str, members: Set[str], row: int) -> None:
-    """Take one wait out of a loop; what it also stood for outside the loop is still waited for."""
-    graph.deps[name].discard(other)
-    del graph.soft[name, other]
-    lost: Set[str] = set()
-    outside: Set[str] = set()
+def stood_for(graph: StepGraph, other: str) -> Set[str]:
+    """Return the steps that a wait for ``other`` stands for: itself, or all behind a junction."""
+    found: Set[str] = set()
     pending, seen = [other], {other}
     while pending:
         node = pending.pop()
         if node in graph.steps:
-            (lost if node in members else outside).add(node)
+            found.add(node)
             continue
         for behind in graph.deps[node] - seen:
             seen.add(behind)
             pending.append(behind)
-    graph.deps[name] |= outside - {name}
-    for step in sorted(lost - {name}):
-        graph.notes.append(f"{name} does not wait for {step}: that would close a loop ({GIVING_WAY[row]}).")
+    return found
+
+
+NOTES_CHECKED = 1000  # steps beyond which no one looks whether a wait holds in another way: that is a search for each
+
+
+def notes_on_loops(deps: Deps, given_up: Dict[Edge, int]) -> List[str]:
+    """Return a line for every wait that was given up and that no other wait brings about either."""
+    names = {name for name, _ in given_up}
+    still = {name: reachable(deps, name) if len(names) <= NOTES_CHECKED else set() for name in names}
+    return [f"{name} does not wait for {step}: that would close a loop ({GIVING_WAY[row]})."
+            for (name, step), row in sorted(given_up.items()) if step not in still[name]]
 
 
 def plan_sources(plan: Plan) -> List[Needs]:
@@ -4171,10 +4302,11 @@ def plan_sources(plan: Plan) -> List[Needs]:
 
 
 def plan_steps(plan: Plan) -> StepGraph:
-    """Return the graph of steps of a plan."""
-    graph = step_graph(plan.changed(), plan_sources(plan), plan.mode == "destroy")
-    plan.notes = graph.notes
-    return graph
+    """Return the graph of steps of a plan, built at the first call; its notes go into the plan."""
+    if plan.steps is None:
+        plan.steps = step_graph(plan.changed(), plan_sources(plan), plan.mode == "destroy")
+        plan.notes = plan.steps.notes
+    return plan.steps
 
 
 def apply_graph(changes: Iterable[Change], resource_deps: Deps, state: State, never_loops: bool = True) -> Deps:
@@ -4183,7 +4315,7 @@ def apply_graph(changes: Iterable[Change], resource_deps: Deps, state: State, ne
     ``resource_deps`` are the direct dependencies of the configured resources. ``never_loops`` False keeps all edges.
     """
     listed = list(changes)
-    active = {change.address for change in listed if change.verb != "noop"}
+    active = {change.address for change in listed if change.verb != "noop" and not change.deposed}
     sources = [Needs(resource_deps, set(resource_deps), False, "configured"),
                Needs(state_deps(state), active & set(state.objects), not state.direct, "recorded")]
     graph = step_graph([change for change in listed if change.verb != "noop"], sources, False, never_loops)
@@ -4197,6 +4329,8 @@ def destroy_graph(state: State) -> StepGraph:
                 for address, found in state.deposed.items() for key, item in found.items()]
     needs = Needs(state_deps(state), set(state.objects), not state.direct, "recorded")
     return step_graph(changes, [needs], True)
+
+
 # ======================================================================================
 # RUN
 # ======================================================================================
@@ -4220,22 +4354,22 @@ class WalkResult:
         self.times: Dict[str, Tuple[float, float, float]] = {}
 
 
-def dependent_chains(deps: Deps) -> Dict[str, int]:
-    """Return for each node the length of the longest chain of nodes that need it, directly or not."""
-    chains = dict.fromkeys(deps, 0)
+def dependent_chains(deps: Deps, weigh: Callable[[str], float]) -> Dict[str, float]:
+    """Return for each node the weight of the heaviest chain that begins with it and goes on with what needs it."""
+    chains = {node: weigh(node) for node in deps}
+    weights = dict(chains)
     for node in reversed(topological_order(deps)):
-        longer = chains[node] + 1
         for needed in deps[node]:
-            if chains[needed] < longer:
-                chains[needed] = longer
+            if chains[needed] < chains[node] + weights[needed]:
+                chains[needed] = chains[node] + weights[needed]
     return chains
 
 
 class Walk:
     """The bookkeeping of one walk. Everything in it belongs to the calling thread; workers only run ``visit``."""
 
-    def __init__(self, deps: Deps, clock: Callable[[], float]) -> None:
-        chains = dependent_chains(deps)
+    def __init__(self, deps: Deps, clock: Callable[[], float], weigh: Callable[[str], float]) -> None:
+        chains = dependent_chains(deps, weigh)
         self.names = sorted(deps, key=lambda node: (-chains[node], node))
         self.rank = {node: number for number, node in enumerate(self.names)}
         self.waiting = {node: len(found) for node, found in deps.items()}
@@ -4291,18 +4425,19 @@ class Walk:
 def walk(deps: Deps, visit: Callable[[str], Any], parallelism: int = 10, *,
          prepare: Optional[Callable[[str], bool]] = None, finish: Optional[Callable[[str, Any, Any], None]] = None,
          tick: Optional[Callable[[], Optional[float]]] = None, stopped: Callable[[], bool] = lambda: False,
-         clock: Optional[Callable[[], float]] = None) -> WalkResult:
+         clock: Optional[Callable[[], float]] = None, weigh: Callable[[str], float] = lambda node: 1) -> WalkResult:
     """Visit every node after all that it needs, at most ``parallelism`` at once, and return what became of each.
 
     ``visit(node)`` runs in a worker and fails by raising. ``prepare(node)`` and ``finish(node, outcome, error)`` run in
     the calling thread before and after it; False from prepare means that nothing is to be done, an exception fails
     the node. ``tick()`` runs at every turn and returns the seconds after which it wants to run again. Once
-    ``stopped()`` is true nothing new starts. CycleError where the graph has a loop. O((V + E) log V).
+    ``stopped()`` is true nothing new starts. Among ready nodes the one with the longest chain of dependents goes first,
+    each node as long as ``weigh`` says; the smallest name among equals. CycleError where the graph has a loop. O((V + E) log V).
     """
     import queue
     import time
     from concurrent.futures import ThreadPoolExecutor
-    course = Walk(deps, clock or time.monotonic)
+    course = Walk(deps, clock or time.monotonic, weigh)
     outcomes: queue.SimpleQueue[Tuple[str, Any, Optional[BaseException]]] = queue.SimpleQueue()
 
     def work(node: str) -> None:
@@ -4734,13 +4869,15 @@ reindeer rhino roadrunner robin roe sable salamander sandpiper seahorse seal ser
 skipper skylark sloth snail spaniel sparrow squirrel stag starfish starling stingray stork sturgeon swallow
 swan swift tapir tarsier terrapin terrier thrush tiger toad tortoise toucan turtle vole wagtail wallaby walrus
 warbler weasel whale whippet wolf wombat woodcock wren yak zebra"""
+
+
 # --------------------------------------------------------------------------------------
-# the state file: lock, journal, recovery
-# {"did": "start", "step": "local_file.a", ...}  {"did": "end", "step": "local_file.a", "object": {...}}
+# the state file and its lock
+# StateFile("terraform.tfstate", "OperationTypeApply")  ->  locked, read and written through one descriptor
 # --------------------------------------------------------------------------------------
 
 WRITE_EVERY = 1.0  # seconds between rewrites of the state file during a run
-WRITE_SHARE = 0.1  # of the run's time at most goes into them
+WRITE_SHARE = 0.05  # of the run's time at most goes into them
 SYNC_EVERY = 0.1  # seconds after which finished steps are safe from a power cut
 
 
@@ -4787,6 +4924,7 @@ class StateFile:
         self.path, self.info_path = path, beside(path, "lock.info")
         self.created = not os.path.exists(path)
         self.locked = False
+        self.copied = False  # the state comes from another file (-state-out): written though nothing changed
         self.fd = -1
         try:
             self.open(lock, timeout, waiting)
@@ -4900,11 +5038,25 @@ class StateFile:
         self.fd, self.locked = -1, False
 
 
+def keep_backup(path: str, data: bytes) -> None:
+    """Write a state as it was before to a backup file, unless there is none to keep or no path."""
+    if path and data.strip():
+        with open(path, "wb") as file:
+            file.write(data)
+
+
+# --------------------------------------------------------------------------------------
+# the journal
+# {"did": "start", "step": "local_file.a", ...}  {"did": "end", "step": "local_file.a", "instance": {...}}
+# --------------------------------------------------------------------------------------
+
+
 class Entry(NamedTuple):
     """One line of the journal: what a step is about to do ("start"), or how it went ("end", "fail").
 
     ``verb``: create update delete. ``deposed``: the key of the deposed object that a delete removes. ``depose``: the
     key under which a create puts the old object away. ``instance``: the object afterwards (at a start: as planned).
+    ``returns``: a delete makes room for a new object of the same address.
     """
 
     did: str
@@ -4914,6 +5066,7 @@ class Entry(NamedTuple):
     deposed: str = ""
     depose: str = ""
     instance: Optional[Instance] = None
+    returns: bool = False
 
 
 def record(state: State, entry: Entry) -> None:
@@ -4934,15 +5087,19 @@ def record(state: State, entry: Entry) -> None:
     elif address in state.objects:
         gone = state.objects.pop(address)
         if state.direct:
-            hand_down(state, address, gone)
+            hand_down(state, address, gone, entry.returns)
 
 
-def hand_down(state: State, address: str, gone: Instance) -> None:
-    """Give what a removed object needed to those that needed it: direct sets keep the destroy order that way."""
+def hand_down(state: State, address: str, gone: Instance, returns: bool) -> None:
+    """Give what a removed object needed to those that needed it: direct sets keep the destroy order that way.
+
+    They go on needing an address that ``returns``.
+    """
+    left = set() if returns else {address}
     for user in sorted(state.users.get(address, ())):
         instance = state.objects.get(user)
         if instance is not None and address in instance.dependencies:
-            needs = (set(instance.dependencies) - {address}) | set(gone.dependencies)
+            needs = (set(instance.dependencies) - left) | set(gone.dependencies)
             state.objects[user] = instance._replace(dependencies=tuple(sorted(needs)))
             for needed in gone.dependencies:
                 state.users.setdefault(needed, set()).add(user)
@@ -4956,47 +5113,68 @@ class Journal:
 
     def __init__(self, path: str, base: State, known: str) -> None:
         import time
+        from concurrent.futures import Future, ThreadPoolExecutor
         self.path = path
         self.clock = time.monotonic
         self.fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         self.synced = self.clock()
         self.dirty = False
+        self.syncer = ThreadPoolExecutor(max_workers=1)
+        self.syncing: Optional[Future[None]] = None
+        self.failed = False  # a line may be there in part: no other may follow
         data = state_bytes(base)
         self.note({"minigraph_journal": 1, "lineage": base.lineage, "serial": base.serial, "state": known, "base": len(data)})
         self.put(data)
 
     def put(self, data: bytes) -> None:
-        """Append bytes; a failure to write is the caller's to handle (no step may start then)."""
+        """Append bytes: the system has them then, and a kill of this process cannot take them away.
+
+        A failure to write is the caller's to handle: no step may start then.
+        """
         rest = memoryview(data)
+        self.failed = True
         while rest:
             rest = rest[os.write(self.fd, rest):]
-        self.dirty = True
+        self.failed, self.dirty = False, True
 
     def note(self, document: Dict[str, Value]) -> None:
         """Append one line."""
-        self.put(json_text(document, None).encode("utf-8", "surrogatepass") + b"\n")
+        self.put(json_text(document, None).encode("utf-8", "replace") + b"\n")
 
     def append(self, entry: Entry) -> None:
-        """Append an entry."""
+        """Append an entry: a start before its step runs, an end before it is told."""
         document: Dict[str, Value] = {"did": entry.did, "step": entry.step, "address": entry.address, "verb": entry.verb}
         if entry.deposed:
             document["deposed"] = entry.deposed
         if entry.depose:
             document["depose"] = entry.depose
+        if entry.returns:
+            document["returns"] = True
         if entry.instance is not None:
             document["provider"] = entry.instance.provider
             document["instance"] = instance_document(entry.instance)
         self.note(document)
 
     def sync(self, at_once: bool = False) -> None:
-        """Make the lines safe from a power cut, at most every SYNC_EVERY seconds."""
-        if self.dirty and (at_once or self.clock() - self.synced >= SYNC_EVERY):
-            os.fsync(self.fd)
-            self.synced = self.clock()
+        """Make the lines safe from a power cut, at most every SYNC_EVERY seconds and beside the walk.
+
+        A disk takes milliseconds for it, in which the walk would start nothing. A failure shows at the next call.
+        """
+        if self.syncing and (at_once or self.syncing.done()):
+            running, self.syncing = self.syncing, None
+            running.result()
+        if not self.dirty:
+            return
+        if at_once:
             self.dirty = False
+            os.fsync(self.fd)
+        elif self.syncing is None and self.clock() - self.synced >= SYNC_EVERY:
+            self.dirty, self.synced = False, self.clock()
+            self.syncing = self.syncer.submit(os.fsync, self.fd)
 
     def close(self, remove: bool) -> None:
         """Close the file and, once the state file holds everything, remove it."""
+        self.syncer.shutdown()
         if self.fd >= 0:
             os.close(self.fd)
             self.fd = -1
@@ -5016,6 +5194,12 @@ def write_safely(file: StateFile, state: State, journal: Optional[Journal] = Non
     file.write(data, sync=journal is None)
     if journal is None:
         known.close(remove=True)
+
+
+# --------------------------------------------------------------------------------------
+# recovery
+# a journal whose last create never ended, and the file that it left  ->  State with that file in it
+# --------------------------------------------------------------------------------------
 
 
 class Recovery(NamedTuple):
@@ -5071,9 +5255,8 @@ def journal_error(path: str, number: int, what: str) -> StateError:
 
 def journal_line(path: str, line: bytes, number: int) -> Dict[str, Value]:
     """Return one line of the journal as an object."""
-    import json
     try:
-        document = json.loads(line.decode("utf-8", "surrogatepass"), parse_float=state_number, parse_int=state_number)
+        document = exact_json(line.decode("utf-8"))
     except (ValueError, ArithmeticError, RecursionError) as error:
         raise journal_error(path, number, f"it is not valid JSON ({error})") from None
     if not isinstance(document, dict):
@@ -5086,7 +5269,7 @@ def read_entry(path: str, document: Dict[str, Value], number: int) -> Entry:
     texts = [document.get(key, "") for key in ("did", "step", "address", "verb", "deposed", "depose")]
     if not all(isinstance(text, str) for text in texts) or texts[0] not in ("start", "end", "fail"):
         raise journal_error(path, number, "it is not an entry of a step")
-    entry, raw = Entry(*texts), document.get("instance")
+    entry, raw = Entry(*texts)._replace(returns=document.get("returns") is True), document.get("instance")
     if raw is None:
         return entry
     try:
@@ -5197,9 +5380,12 @@ def provider_address(type_name: str, host: str) -> str:
 
 def provider_host(state: State, directory: str) -> str:
     """Return the registry host for new objects: the state's, else the lock file's, else the one both tools accept."""
-    for instance in state.objects.values():
-        if SCHEMAS[instance.type].source and '"' in instance.provider:
-            return instance.provider.split('"')[1].partition("/")[0]
+    named = [item.provider for found in (state.objects, *state.deposed.values()) for item in found.values()
+             if SCHEMAS[item.type].source]
+    for provider in named + [str(entry.get("provider")) for entry in state.foreign]:
+        host = re.search('"([^/"]+)/hashicorp/', provider)
+        if host:
+            return host[1]
     try:
         with open(os.path.join(directory, ".terraform.lock.hcl"), encoding="utf-8") as file:
             found = re.search(r'provider\s+"([^/"]+)/hashicorp/(?:local|random|time)"', file.read())
@@ -5281,7 +5467,8 @@ class Apply:
             self.begin_journal()
         try:
             result = walk(self.graph.deps, self.visit, parallelism, prepare=self.prepare, finish=self.finish,
-                          tick=self.tick, stopped=lambda: self.stop.event.is_set() or self.broken is not None)
+                          tick=self.tick, stopped=lambda: self.stop.event.is_set() or self.broken is not None,
+                          weigh=self.weigh)
             self.store_outputs()
         finally:
             self.save()
@@ -5289,11 +5476,26 @@ class Apply:
             if not isinstance(error, (StepError, MinigraphError, OSError)):
                 raise error
         if self.broken is not None:
-            self.errors.append(Diagnostic("Failed to save the state", f"{self.file.path}: {reason_of(self.broken)}. What was"
+            path = self.broken.filename or self.file.path
+            self.errors.append(Diagnostic("Failed to save the state", f"{path}: {reason_of(self.broken)}. What was"
                                           " done is in the journal beside it; when the file can be written again, the next"
                                           " apply or destroy brings it up to date."))
         return ApplyResult(self.counts["create"], self.counts["update"], self.counts["delete"],
                            placed(self.errors, self.plan.config.sources), self.only_steps(result), self.state)
+
+    def weigh(self, node: str) -> float:
+        """Return the seconds that a step is planned to sleep, and a little for any other: long chains go first."""
+        step = self.graph.steps.get(node)
+        if step is None:
+            return 0.0
+        attributes = (step.change.before if step.destroys else step.change.after) or {}
+        duration = attributes.get("destroy_duration" if step.destroys else "create_duration")
+        if step.change.verb == "update" or not isinstance(duration, str):
+            return 0.001
+        try:
+            return 0.001 + parse_duration(duration)
+        except ValueError:
+            return 0.001
 
     def only_steps(self, result: WalkResult) -> WalkResult:
         """Return the walk's record without junctions."""
@@ -5368,9 +5570,8 @@ class Apply:
     def keep_entry(self, entry: Entry) -> None:
         """Put an entry in the journal; a step whose start cannot be written does not run, and no other does."""
         try:
-            if self.journal and not self.broken:
+            if self.journal and not self.journal.failed:
                 self.journal.append(entry)
-                self.journal.sync()
         except OSError as error:
             self.broken = error
             if entry.did == "start":
@@ -5385,7 +5586,7 @@ class Apply:
         instance = self.state.deposed.get(address, {}).get(key) if key else self.state.objects.get(address)
         if instance is None or (is_late(step) and not key and change.verb == "replace"):
             return None
-        entry = Entry("start", step.name, address, "delete", key)
+        entry = Entry("start", step.name, address, "delete", key, returns=change.verb == "replace")
         attributes, runtime, provider = instance.attributes, self.runtime, PROVIDERS[instance.type]
         filename = attributes.get("filename")
         if isinstance(filename, str) and self.owners[os.path.abspath(os.path.join(runtime.directory, filename))] > 1:
@@ -5477,7 +5678,8 @@ class Apply:
         if isinstance(error, StepError):
             found = step_diagnostic(error, self.plan.config, entry.address)
             if entry.verb == "delete":
-                found = found._replace(spot=None)
+                marker = f" (deposed object {entry.deposed})" if entry.deposed else ""
+                found = found._replace(spot=None, address=entry.address + marker)
             self.errors.append(found)
         elif isinstance(error, OSError):
             self.errors.append(Diagnostic(f"{entry.step} failed", reason_of(error), address=entry.address))
@@ -5534,10 +5736,7 @@ class Apply:
 
     def keep_backup(self) -> None:
         """Copy the state as it was before the first rewrite to the backup file."""
-        before = self.file.read() if self.backup else b""
-        if before.strip():
-            with open(self.backup, "wb") as file:
-                file.write(before)
+        keep_backup(self.backup, self.file.read())
         self.backup = ""
 
     def store_outputs(self) -> None:
@@ -5558,7 +5757,8 @@ class Apply:
     def save(self) -> None:
         """Write the state file a last time if it is not what the state is now, and let the journal go."""
         written = self.state.serial != self.plan.prior.serial
-        fresh = self.known == digest(b"") and self.state.holds_nothing()
+        written = written or self.file.copied
+        fresh = self.known == digest(b"") and self.state.holds_nothing() and not self.file.copied
         if (written or not same_content(self.plan.before_refresh, self.state)) and not fresh:
             self.write(True)
         if self.journal:
@@ -6109,19 +6309,25 @@ def compare_attributes(
     return Diff("update", "object", parts=parts)
 
 
-def shown_attributes(attributes: Optional[Dict[str, Value]], sensitive: Sequence[Path]) -> Dict[str, Value]:
-    """Return the attributes, with those that are set and sensitive marked."""
+def shown_attributes(attributes: Optional[Dict[str, Value]], sensitive: Sequence[Path], changed: bool = False
+                     ) -> Dict[str, Value]:
+    """Return the attributes, with those that are set and sensitive marked.
+
+    The real tools show the output of terraform_data although the input that it copies is sensitive; here it is hidden.
+    """
     if not attributes:
         return {}
     found: Dict[str, Value] = attributes
     live = [path for path in sensitive if attributes.get(str(path[0])) not in (None, "")]
+    if changed or is_known(attributes.get("output")):
+        live += [("output", *path[1:]) for path in live if path[0] == "input"]
     return with_sensitive(found, live) if live else found
 
 
 def render_attributes(change: Change, style: Style, relevant: Optional[Sequence[Path]] = None) -> List[str]:
     """Return the lines between a block's braces; what is not ``relevant`` has not changed."""
     before = shown_attributes(change.before, change.before_sensitive)
-    after = shown_attributes(change.after, change.after_sensitive)
+    after = shown_attributes(change.after, change.after_sensitive, change.before is not None)
     if relevant is not None:
         after = only_relevant(before, after, relevant)
     elif style.symbols and not (before and after):
@@ -6994,6 +7200,10 @@ def unpack_change(fields: Dict[str, Value]) -> Change:
     return Change(**fields)
 
 
+PLAN_MARK = b'{"minigraph_plan"'  # what a plan file begins with
+SEAL = ',"digest":"'  # what a plan file ends with: the checksum of all before it
+
+
 def plan_file_text(plan: Plan) -> str:
     """Return the content of a plan file."""
     document = {
@@ -7005,7 +7215,8 @@ def plan_file_text(plan: Plan) -> str:
         "uses_configured": sorted(plan.uses_configured), "uses_stored": sorted(plan.uses_stored),
         "relevant": sorted(([address, list(path)] for address, path in plan.relevant), key=repr),
         "warnings": [[item.summary, item.detail] for item in plan.warnings], "errors": [item.summary for item in plan.errors]}
-    return go_escaped(json_text(document, None)) + "\n"
+    body = go_escaped(json_text(document, None))
+    return f'{body[:-1]}{SEAL}{digest(body.encode("utf-8", "replace"))}"}}\n'
 
 
 def plan_file_error(path: str, why: str) -> StateError:
@@ -7018,16 +7229,20 @@ def read_plan_document(path: str, shown: str) -> Dict[str, Value]:
     if os.path.isdir(path):
         raise plan_file_error(shown, "The specified path is a directory, not a plan file. You can use the global -chdir flag"
                               " to use this directory as the configuration root.")
-    import json
     try:
-        with open(path, encoding="utf-8") as file:
-            document = json.loads(file.read(), parse_float=state_number, parse_int=state_number)
+        with open(path, "rb") as file:
+            data = file.read()
+        document = exact_json(data.decode())
     except OSError as error:
-        raise plan_file_error(shown, f"stat {shown}: {reason_of(error)}") from None
+        raise plan_file_error(shown, f"Error: stat {shown}: {reason_of(error)}") from None
     except (ValueError, ArithmeticError, RecursionError):
         document = None
-    if not isinstance(document, dict) or not same(document.get("minigraph_plan"), 1):
+    if not data.startswith(PLAN_MARK) or isinstance(document, dict) and not same(document.get("minigraph_plan"), 1):
         raise plan_file_error(shown, "It is not a plan file of minigraph: make one with minigraph plan -out=FILE.")
+    body = data.rpartition(SEAL.encode())[0] + b"}"
+    if not isinstance(document, dict) or document.get("digest") != digest(body):
+        raise plan_file_error(shown, "It is damaged: its content is not what minigraph wrote. Make a new one with minigraph"
+                              " plan -out=FILE.")
     return document
 
 
@@ -7194,6 +7409,11 @@ class Command(NamedTuple):
     least: int = 0
     most: int = 0
     exits: Tuple[str, ...] = ("0  done", "1  an error, also in the command line itself")
+    refused: Tuple[str, ...] = ()  # options that are read only to say why they make no sense here; not in the help
+
+    def offered(self) -> List[Option]:
+        """Return the options that the help shows."""
+        return [option for option in self.options if option.name not in self.refused]
 
 
 class Invocation(NamedTuple):
@@ -7280,7 +7500,8 @@ COMMANDS: Dict[str, Command] = {
         exits=("0  all steps done", "1  an error; what was done is in the state", INTERRUPTED)),
     "destroy": Command(
         "Destroy all objects in the state, dependents first", APPLYING, "", 0, 1,
-        exits=("0  all steps done", "1  an error; what was done is in the state", INTERRUPTED)),
+        exits=("0  all steps done", "1  an error; what was done is in the state", INTERRUPTED),
+        refused=("destroy", "refresh-only", "replace")),
     "show": Command("Show the state, or a saved plan or state file", (JSON, NO_COLOR), "[FILE]", 0, 1),
     "output": Command(
         "Show the outputs, or the value of one", (
@@ -7298,6 +7519,12 @@ COMMANDS: Dict[str, Command] = {
     "untaint": Command("Take that mark off again", MARKING, "ADDRESS", 1, 1),
     "version": Command("Show the version", (JSON, NO_COLOR), "", 0, ANY),
 }
+LOGGING = ("plan", "apply", "destroy")  # with -json these print a log of JSON lines, usage errors too
+JSON_FLAGS = {"-json", "--json", "-json=true", "--json=true"}
+INSTEAD = {  # commands that the real tools have: what to do here
+    "init": "There is nothing to install: its providers are built in. Go on with minigraph plan.",
+    "refresh": "Use minigraph apply -refresh-only.",
+    "help": "Use minigraph -help, or minigraph COMMAND -help."}
 HELP_FLAGS = ("-h", "-help", "--help")
 VERSION_FLAGS = ("-v", "-version", "--version")
 GLOBAL_HELP = """
@@ -7306,6 +7533,7 @@ Global options, before the command:
   -help        Show this text; behind a command: the help of that command.
   -version     Show the version.
 
+An option takes one dash or two, and = or a space before its value.
 Exit status: 0 fine, 1 an error. COMMAND -help names the others.
 """
 
@@ -7327,12 +7555,14 @@ def parse_command_line(argv: Sequence[str], environ: Dict[str, str]) -> Invocati
         return Invocation("help", {"status": 0}, [name], chdir)
     if name not in COMMANDS:
         raise UsageError(f"minigraph {name} what?", f"It is one of: {', '.join(group(name))}.", name)
-    options, arguments = parse_options(name, words)
     try:
+        options, arguments = parse_options(name, words)
         check_arguments_given(name, arguments)
         check_options(name, options, arguments)
+        if "ADDRESS" in COMMANDS[name].arguments:
+            arguments = [plain_address(address, "address", name) for address in arguments]
     except UsageError as error:
-        error.json = options.get("json") is True
+        error.json = name in LOGGING and not JSON_FLAGS.isdisjoint(words)
         raise
     return Invocation(name, options, arguments, chdir)
 
@@ -7369,7 +7599,7 @@ def command_name(words: List[str]) -> Tuple[str, List[str]]:
         return f"{name} {rest[0]}", rest[1:]
     if not inner and name not in COMMANDS:
         hint = did_you_mean(name, {known.split(" ")[0] for known in COMMANDS})
-        raise UsageError(f'minigraph has no command named "{name}".{hint}')
+        raise UsageError(f'minigraph has no command named "{name}".{hint}', INSTEAD.get(name, ""))
     return name, rest
 
 
@@ -7491,9 +7721,6 @@ def check_options(name: str, options: Dict[str, Any], arguments: Sequence[str]) 
                f'The order of steps is -type=apply, not -type={options["type"]}.')
     elif "parallelism" in options:
         check_planning(name, options, arguments, refuse)
-    if name in ("state show", "state rm", "taint", "untaint"):
-        for address in arguments:
-            plain_address(address, "address", name)
 
 
 def check_planning(
@@ -7527,8 +7754,8 @@ def check_planning(
            " mode.")
 
 
-NAME = r"[^\W\d][\w-]*"
-ADDRESS_STEP = re.compile(rf'\s*(?:\.\s*({NAME})|\[\s*([0-9]+|"(?:[^"\\]|\\.)*")\s*\])\s*')
+ADDRESS_NAME = r"[^\W\d][\w-]*"
+ADDRESS_STEP = re.compile(rf'\s*(?:\.\s*({ADDRESS_NAME})|\[\s*([0-9]+|"(?:[^"\\]|\\.)*")\s*\])\s*')
 
 
 def plain_address(text: str, word: str, command: str) -> str:
@@ -7545,7 +7772,7 @@ def plain_address(text: str, word: str, command: str) -> str:
 
 def address_steps(text: str) -> Tuple[List[str], List[str], str]:
     """Return the names of an address, the [keys] behind them, and what is wrong with its syntax or ""."""
-    start = re.match(rf"\s*({NAME})\s*", text)
+    start = re.match(rf"\s*({ADDRESS_NAME})\s*", text)
     if not start:
         return [], [], "Must begin with a variable name."
     names, position = [start[1]], start.end()
@@ -7602,7 +7829,7 @@ def help_text(name: str = "") -> str:
     if name in COMMANDS:
         command = COMMANDS[name]
         usage = f"Usage: minigraph [global options] {name} [options] {command.arguments}".rstrip()
-        options = [(f"-{option.name}{option.shown}", option.help) for option in command.options]
+        options = [(f"-{option.name}{option.shown}", option.help) for option in command.offered()]
         statuses = "".join(f"  {status}\n" for status in command.exits)
         return f"{usage}\n\n  {command.summary}.\n\nOptions:\n{columns(options)}\nExit status:\n{statuses}"
     chosen = [(known, command.summary) for known, command in COMMANDS.items() if known.startswith(name)]
@@ -7621,8 +7848,8 @@ def columns(rows: Sequence[Tuple[str, str]]) -> str:
 
 
 # --------------------------------------------------------------------------------------
-# commands
-# main(["-chdir=stack", "apply"])  ->  0, the log on stdout, errors on stderr
+# showing progress
+# emit("apply_start", entry=..., instance=...)  ->  "local_file.a: Creating..." on stdout
 # --------------------------------------------------------------------------------------
 
 
@@ -7801,6 +8028,12 @@ def write_raw(fd: int, text: str) -> None:
         pass
 
 
+# --------------------------------------------------------------------------------------
+# commands
+# main(["-chdir=stack", "apply"])  ->  0, the log on stdout, errors on stderr
+# --------------------------------------------------------------------------------------
+
+
 class Setting(NamedTuple):
     """What a command works with."""
 
@@ -7817,6 +8050,19 @@ class Setting(NamedTuple):
         """Return the path of the state file."""
         return self.path(self.options.get("state") or "terraform.tfstate")
 
+    def output_path(self) -> str:
+        """Return the path of the state file that is written: that of -state-out, else the one that is read."""
+        elsewhere = self.options.get("state-out")
+        return self.path(elsewhere) if elsewhere else self.state_path()
+
+    def backup_path(self) -> str:
+        """Return where the state as it was before is kept, "" for nowhere; StateError where nothing can be kept."""
+        given = self.options.get("backup")
+        path = self.path(given) if given else f"{self.output_path()}.backup"
+        if given not in ("", "-") and (os.path.isdir(path) or not os.path.isdir(os.path.dirname(path) or ".")):
+            raise StateError("Invalid -backup path", f"{given} cannot be written. Nothing was changed.")
+        return "" if given == "-" else path
+
     def runtime(self, stop: Optional[Stop] = None) -> Runtime:
         """Return what providers use of the world."""
         import time
@@ -7829,11 +8075,19 @@ class Setting(NamedTuple):
         return PlanOptions(mode, given["refresh"], given["target"], given["exclude"], given["replace"])
 
 
+def started_in() -> str:
+    """Return the directory that the command was started in: path.cwd, also with -chdir."""
+    try:
+        return os.getcwd()
+    except OSError as error:
+        raise MinigraphError("The working directory is gone", f"{reason_of(error)}: change to one that exists.") from None
+
+
 def configuration(context: Setting, needed: bool = False) -> Config:
     """Return the configuration of the working directory; ``needed`` refuses a directory without any."""
     config = load_config(context.directory or ".")
     if needed and not config.sources:
-        raise ConfigError("No configuration files", "This needs configuration to be present: without any, all objects would"
+        raise ConfigError("No configuration files", "This requires configuration to be present: without any, all objects would"
                           " be marked for destruction, which is normally not what is desired. If you would like to destroy"
                           " everything, use the destroy command. Otherwise, create a configuration file (main.tf.json) and"
                           " try again.")
@@ -7899,8 +8153,7 @@ class Session:
     """The locked state of a command: ``file`` and ``state``; with ``settle`` a dead run's journal is written back."""
 
     def __init__(self, context: Setting, operation: str, settle: bool, signals: Optional[Signals] = None) -> None:
-        options, view = context.options, context.view
-        path = context.state_path()
+        options, view, path = context.options, context.view, context.output_path()
 
         def waiting() -> None:
             if not view.json:
@@ -7922,6 +8175,9 @@ class Session:
         if recovery is None:
             if settle:
                 remove_quietly(beside(path, "journal"))  # at most a first line that was cut off
+            if path != context.state_path():
+                self.file.copied = True
+                return read_only_state(context)[0]
             try:
                 return read_state(known.decode("utf-8"), path)
             except UnicodeDecodeError:
@@ -7953,8 +8209,8 @@ def saving(file: StateFile, write: Callable[[], None]) -> None:
     try:
         write()
     except OSError as error:
-        raise StateError("Failed to save the state", f"{file.path}: {reason_of(error)}. What it would have held is in the"
-                         " journal beside it.") from None
+        raise StateError("Failed to save the state", f"{error.filename or file.path}: {reason_of(error)}. What it would have"
+                         " held is in the journal beside it, if that could be written.") from None
 
 
 def cmd_validate(context: Setting) -> int:
@@ -7964,7 +8220,7 @@ def cmd_validate(context: Setting) -> int:
     found: List[Diagnostic] = []
     sources: Dict[str, str] = {}
     try:
-        config = configuration(where)
+        config = configuration(where, needed=True)
         sources = config.sources
         found = validate_config(config)
     except ConfigError as error:
@@ -7977,17 +8233,20 @@ def cmd_validate(context: Setting) -> int:
         return int(failed)
     view.diagnostics(found)
     if not failed:
-        view.write("Success! The configuration is valid.\n")
+        view.write("Success! The configuration is valid, but there were some validation warnings\nas shown above.\n" if found
+                   else "Success! The configuration is valid.\n")
     return int(failed)
 
 
 def cmd_order(context: Setting) -> int:
     """Show the waves and the critical path of the resources, of a destroy, or of the next apply's steps."""
+    notes: List[str] = []
     if context.options["destroy"]:
         state, _ = read_only_state(context)
         deps = steps_only(destroy_graph(state))
     elif context.options["type"] == "apply":
-        deps = steps_only(plan_steps(quiet_plan(context)))
+        steps = plan_steps(quiet_plan(context))
+        deps, notes = steps_only(steps), steps.notes
     else:
         config = configuration(context, needed=True)
         graph, causes = config_graph(config)
@@ -8000,6 +8259,7 @@ def cmd_order(context: Setting) -> int:
     lines = [f"wave {number}: {', '.join(wave)}" for number, wave in enumerate(found, 1)]
     lines.append(f"critical path ({len(path)} step{'' if len(path) == 1 else 's'}): {' -> '.join(path)}" if path
                  else "nothing to order")
+    lines += ["\n" + wrapped(f"Note: {note}").rstrip("\n") for note in notes]
     context.view.write("\n".join(lines) + "\n")
     return 0
 
@@ -8013,7 +8273,7 @@ def quiet_plan(context: Setting) -> Plan:
     """Return the plan that apply would carry out now, without showing anything of it."""
     state, _ = read_only_state(context)
     config = configuration(context, needed=True)
-    plan = make_plan(config, state, PlanOptions(), reader(config, context.runtime(), lambda kind, **what: None), os.getcwd())
+    plan = make_plan(config, state, PlanOptions(), reader(config, context.runtime(), lambda kind, **what: None), started_in())
     if plan.errors:
         raise MinigraphError(plan.errors)
     return plan
@@ -8030,7 +8290,7 @@ def cmd_graph(context: Setting) -> int:
         return print_graph(context, steps_only(destroy_graph(state)))
     if kind == "apply":
         return print_graph(context, steps_only(plan_steps(quiet_plan(context))))
-    config = configuration(context)
+    config = configuration(context, needed=kind == "plan" or not os.path.exists(context.state_path()))
     deps, causes = config_graph(config)
     cycle = cycle_error(config, deps, causes)
     if cycle:
@@ -8055,33 +8315,34 @@ def print_graph(context: Setting, deps: Deps, explicit: Callable[[Deps], Set[Tup
     return 0
 
 
+def show_changes(view: View, plan: Plan) -> None:
+    """Show the drift and the changes of a plan as JSON lines."""
+    for change in plan.drift:
+        view.line(change_event(change, view.now(), drift=True))
+    for change in plan.changed():
+        view.line(change_event(change, view.now()))
+
+
 def show_plan(context: Setting, plan: Plan) -> None:
-    """Show a plan and its warnings."""
+    """Show a plan; its warnings and errors come later."""
     view, now = context.view, context.view.now
     if not view.json:
         view.write(render_plan(plan, color=view.color))
-        view.diagnostics(plan.warnings)
         return
-    for change in plan.drift:
-        view.line(change_event(change, now(), drift=True))
-    for change in plan.changed():
-        view.line(change_event(change, now()))
-    view.diagnostics(plan.warnings)
-    if not plan.errors:
+    show_changes(view, plan)
+    if plan.changes or not plan.errors:
         view.line(change_summary(*plan_counts(plan), "plan", now()))
-        if plan.outputs and any(output.verb != "noop" for output in plan.outputs):
-            view.line(planned_outputs_event(plan.outputs, now()))
+    if plan.outputs and (plan.changes or not plan.errors):
+        view.line(planned_outputs_event(plan.outputs, now()))
 
 
 def planned(context: Setting, session: Session, destroy: bool) -> Plan:
-    """Return the plan for the session's state, shown as it is made; its warnings go to stdout, its errors to stderr."""
+    """Return the plan for the session's state, shown as it is made but for its warnings and errors."""
     import time
     options = context.plan_options(destroy)
     config = configuration(context, needed=options.mode != "destroy")
     context.view.sources = config.sources
-    if context.view.json:
-        context.view.line(version_event(context.view.now()))
-    plan = make_plan(config, session.state, options, reader(config, context.runtime(), context.view.emit), os.getcwd())
+    plan = make_plan(config, session.state, options, reader(config, context.runtime(), context.view.emit), started_in())
     plan_steps(plan)  # for the notes on waits that give way
     plan.timestamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(context.view.now()))
     show_plan(context, plan)
@@ -8093,10 +8354,10 @@ def cmd_plan(context: Setting) -> int:
     view, out = context.view, context.options["out"]
     with Signals(Stop(), view) as signals, Session(context, "OperationTypePlan", False, signals) as session:
         plan = planned(context, session, False)
+        view.diagnostics([*plan.warnings, *plan.errors])
         if out:
             write_plan_file(context.path(out), plan)
         if plan.errors:
-            view.diagnostics(plan.errors)
             return 1
         if not (view.json or os.environ.get("TF_IN_AUTOMATION")) and (out or not plan.does_nothing()):
             view.write(render_next_step(out, view.color))
@@ -8108,6 +8369,8 @@ def write_plan_file(path: str, plan: Plan) -> None:
     try:
         fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         with os.fdopen(fd, "w", encoding="utf-8", errors="replace") as file:
+            if os.path.isfile(path):
+                os.fchmod(fd, 0o600)  # it may have been there with another mode
             file.write(plan_file_text(plan))
     except OSError as error:
         raise StateError("Failed to write plan file",
@@ -8125,16 +8388,14 @@ def cmd_apply(context: Setting, destroy: bool = False) -> int:
         if saved:
             check_plan_is_current(plan, session.state)
             if view.json:
-                view.line(version_event(view.now()))
+                show_changes(view, plan)
         else:
             plan = planned(context, session, destroy)
             if plan.errors:
-                view.diagnostics(plan.errors)
+                view.diagnostics([*plan.warnings, *plan.errors])
                 return 1
-        backup = context.options["backup"] or f"{context.state_path()}.backup"
-        backup = "" if context.options["backup"] == "-" else context.path(backup)
         signals.walking = True
-        apply = Apply(plan, session.file, context.runtime(stop), view.emit, stop, backup)
+        apply = Apply(plan, session.file, context.runtime(stop), view.emit, stop, context.backup_path())
         result = apply.run(context.options["parallelism"])
     return show_result(context, plan, result, stop, destroy)
 
@@ -8142,25 +8403,39 @@ def cmd_apply(context: Setting, destroy: bool = False) -> int:
 def show_result(context: Setting, plan: Plan, result: ApplyResult, stop: Stop, destroy: bool) -> int:
     """Show how an apply ended: the real summary, or the errors and what was done, failed and skipped."""
     view = context.view
+    warnings = [] if context.arguments else plan.warnings  # those of a saved plan were shown when it was made
     if plan.targets or plan.excludes:
-        view.diagnostics([incomplete_warning()])
+        warnings = [*warnings, incomplete_warning()]
+    view.diagnostics([*warnings, *result.errors])
     if result.errors or stop.event.is_set():
-        view.diagnostics(result.errors)
         view.note("" if view.json else failure_summary(result, stop))
         return 141 if view.broken else 1
     operation = "destroy" if destroy else "apply"
     counts = (result.added, result.changed, result.destroyed)
     if view.json:
         view.line(change_summary(*counts, operation, view.now()))
-        view.line(outputs_event(result.state.outputs, view.now()))
+        if not destroy:
+            view.line(outputs_event(result.state.outputs, view.now()))
         return 0
     if destroy:
         view.write(f"\nDestroy complete! Resources: {result.destroyed} destroyed.\n")
         return 0
     view.write("\nApply complete! Resources: {} added, {} changed, {} destroyed.\n".format(*counts))
+    if context.options["state-out"] and any(counts):
+        view.write(STATE_PATH.format(context.options["state-out"]))
     if result.state.outputs:
         view.write("\nOutputs:\n\n" + render_outputs(result.state.outputs))
     return 141 if view.broken else 0
+
+
+STATE_PATH = """
+The state of your infrastructure has been saved to the path
+below. This state is required to modify and destroy your
+infrastructure, so keep it safe. To inspect the complete state
+use the `minigraph show` command.
+
+State path: {}
+"""
 
 
 def incomplete_warning() -> Diagnostic:
@@ -8204,7 +8479,7 @@ def cmd_show(context: Setting) -> int:
             view.write(render_plan(load_plan(path, name, context.directory), color=view.color))
         return 0
     if name and not os.path.exists(path):
-        raise plan_file_error(name, f"stat {name}: no such file or directory")
+        raise StateError("Failed to read the given file as a state or plan file", f"stat {name}: no such file or directory")
     state, there = read_only_state(context, path)
     if as_json:
         view.write(dump_json(state_document(state) if there else {"format_version": "1.0"}) + "\n")
@@ -8217,7 +8492,7 @@ def is_plan_file(path: str) -> bool:
     """Return whether a file begins as our plan files do."""
     try:
         with open(path, "rb") as file:
-            return file.read(18).startswith(b'{"minigraph_plan"')
+            return file.read(len(PLAN_MARK)) == PLAN_MARK
     except OSError:
         return False
 
@@ -8262,7 +8537,10 @@ def cmd_state_list(context: Setting) -> int:
                          " directory where minigraph has been run or use the -state flag to point the command to a specific"
                          " state location.")
     wanted = set(context.arguments)
-    found = [address for address in sorted(state.objects, key=sort_key) if not wanted or address in wanted]
+    for address in context.arguments:
+        if address not in state.objects and address not in state.deposed:
+            raise no_such_object(address, state)
+    found = [address for address in sorted({*state.objects, *state.deposed}, key=sort_key) if not wanted or address in wanted]
     context.view.write("".join(f"{address}\n" for address in found))
     return 0
 
@@ -8287,12 +8565,13 @@ def change_state(context: Setting, change: Callable[[State], str]) -> int:
     with Session(context, "OperationTypeApply", True) as session:
         known = session.file.read()
         told = change(session.state)
-        if context.options.get("backup") != "-" and known.strip():
-            backup = context.path(context.options.get("backup") or f"{context.state_path()}.backup")
-            with open(backup, "wb") as file:
-                file.write(known)
+        backup = context.backup_path()
         session.state.serial += 1
-        saving(session.file, lambda: write_safely(session.file, session.state))
+
+        def write() -> None:
+            keep_backup(backup, known)
+            write_safely(session.file, session.state)
+        saving(session.file, write)
     context.view.write(told)
     return 0
 
@@ -8358,22 +8637,33 @@ def cmd_version(context: Setting) -> int:
     return 0
 
 
-def main(argv: Optional[Sequence[str]] = None) -> int:
-    """Run one command and return its exit status (0 fine, 1 an error, see the help of each command)."""
+def cmd_help(context: Setting) -> int:
+    """Show the help of a command, of a group, or of everything."""
+    context.view.write(help_text(context.arguments[0]))
+    return int(context.options["status"])
+
+
+def view_of(command: str, options: Dict[str, Any]) -> View:
+    """Return the view of a command; JSON lines begin with the one that names the version."""
+    lines = bool(options.get("json")) and command in LOGGING
+    view = View(lines, bool(options.get("no-color")), bool(options.get("compact-warnings")))
+    if lines:
+        view.line(version_event(view.now()))
+    return view
+
+
+def run_command(argv: Sequence[str]) -> int:
+    """Run what the words behind the program's name ask for; what the user can mend is shown, not raised."""
     try:
-        call = parse_command_line(sys.argv[1:] if argv is None else argv, dict(os.environ))
+        call = parse_command_line(argv, dict(os.environ))
     except UsageError as error:
         if error.json:
-            View(True).diagnostics(error.diagnostics)
+            view_of("plan", {"json": True}).diagnostics(error.diagnostics)
         else:
-            sys.stderr.write(error.text())
+            View().note(error.text())
         return error.status
-    if call.command == "help":
-        sys.stdout.write(help_text(call.arguments[0]))
-        return int(call.options["status"])
     options = call.options
-    view = View(bool(options.get("json")) and call.command in ("plan", "apply", "destroy"), bool(options.get("no-color")),
-                bool(options.get("compact-warnings")))
+    view = view_of(call.command, options)
     try:
         if call.chdir and not os.path.isdir(call.chdir):
             raise MinigraphError("Error handling -chdir option", f"chdir {call.chdir}: no such file or directory")
@@ -8381,6 +8671,12 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     except MinigraphError as error:
         view.diagnostics(error.diagnostics)
         return 1
+
+
+def main(argv: Optional[Sequence[str]] = None) -> int:
+    """Run one command and return its exit status (0 fine, 1 an error, see the help of each command)."""
+    try:
+        return run_command(sys.argv[1:] if argv is None else argv)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the interpreter flushes stdout once more at exit
         return 141
@@ -8389,7 +8685,7 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
 
 
 RUN: Dict[str, Callable[[Setting], int]] = {
-    "validate": cmd_validate, "order": cmd_order, "graph": cmd_graph, "plan": cmd_plan, "apply": cmd_apply,
+    "help": cmd_help, "validate": cmd_validate, "order": cmd_order, "graph": cmd_graph, "plan": cmd_plan, "apply": cmd_apply,
     "destroy": cmd_destroy, "show": cmd_show, "output": cmd_output, "state list": cmd_state_list,
     "state show": cmd_state_show, "state rm": cmd_state_rm, "taint": cmd_taint, "untaint": cmd_untaint, "version": cmd_version}
 

@@ -166,7 +166,7 @@ class Combinations(unittest.TestCase):
 
     def test_the_error_tells_whether_json_was_wanted(self) -> None:
         lines = ("plan -json -target=x", "plan -target=x", "plan -json -nope")
-        self.assertEqual([refusal(line).json for line in lines], [True, False, False])
+        self.assertEqual([refusal(line).json for line in lines], [True, False, True])
 
 
 class Addresses(unittest.TestCase):
@@ -285,8 +285,13 @@ class Help(unittest.TestCase):
     def test_the_help_of_a_command_names_every_option_and_every_exit_status(self) -> None:
         for name, command in COMMANDS.items():
             text = main.help_text(name)
-            for part in (*(f"  -{option.name}" for option in command.options), *command.exits, command.summary):
+            for part in (*(f"  -{option.name}" for option in command.offered()), *command.exits, command.summary):
                 self.assertIn(part, text)
+
+    def test_the_help_of_destroy_leaves_out_what_destroy_refuses(self) -> None:
+        self.assertEqual([name for name in COMMANDS["destroy"].refused if f"  -{name}" in main.help_text("destroy")], [])
+        for name, value in (("destroy", ""), ("refresh-only", ""), ("replace", "=a.b")):
+            self.assertIn(name, refusal(f"destroy -{name}{value}").text())
 
     def test_the_general_help_names_every_command(self) -> None:
         text = main.help_text()
