@@ -944,6 +944,9 @@ def value_fault(kind: str, token: str) -> Optional[Tuple[str, ...]]:
     return None if token in "{[" else ("Invalid start of value", MARK_HINTS.get(token, ""))
 
 
+SECRETS = re.compile(r'("sensitive_content"\s*:\s*)"(?:[^"\\]|\\.)*"')  # what a shown line must not show
+
+
 class Layout:
     """Where everything stands in one valid JSON text; made only when there is something to report."""
 
@@ -1000,7 +1003,8 @@ class Layout:
         number = bisect_right(self.lines, position)
         start = self.lines[number - 1]
         end = self.lines[number] if number < len(self.lines) else len(self.text)
-        return Place(self.file, number, position - start + 1, context, self.text[start:end].rstrip("\r\n"))
+        source = SECRETS.sub(r'\1"(sensitive value)"', self.text[start:end].rstrip("\r\n"))
+        return Place(self.file, number, position - start + 1, context, source)
 
     def span(self, spot: Spot) -> str:
         """Return "main.tf.json:4,9-20", from the key to the value's end; of a value its first character."""
@@ -3119,7 +3123,7 @@ def follow(value: Value, steps: Sequence[Union[str, int]], text: str) -> Value:
     """Return the part of a value that attribute and index steps lead to; unknowns stay unknown, with their origin."""
     for number, step in enumerate(steps):
         if isinstance(value, Sensitive):
-            return Sensitive(follow(value.value, steps[number:], text))
+            return Sensitive(without_value(follow, value.value, steps[number:], text))
         if isinstance(value, Unknown):
             value = Unknown(value.origin, typed_step(value.type, step, text))
             continue
@@ -3131,6 +3135,15 @@ def follow(value: Value, steps: Sequence[Union[str, int]], text: str) -> Value:
         else:
             raise missing_step(describe(value), type_of(value), step, text)
     return value
+
+
+def without_value(call: Callable[..., Value], *arguments: Any) -> Value:
+    """Return what a call returns; an error of it does not show the sensitive value that it is about."""
+    try:
+        return call(*arguments)
+    except ConfigError as error:
+        error.diagnostics = [item._replace(values=()) for item in error.diagnostics]
+        raise
 
 
 def typed_step(kind: Value, step: Union[str, int], text: str) -> Value:
@@ -3379,7 +3392,8 @@ def plan_resource(address: str, type_name: str, args: Dict[str, Value], prior: O
     after_sensitive = tuple(sorted({*hidden, *paths}, key=repr))
     created = Change(address, type_name, "create", "", None, None, cbd, after_sensitive=after_sensitive)
     if prior is None:
-        return created._replace(after=with_unknown_computed(address, type_name, args))
+        return created._replace(after=with_unknown_computed(address, type_name, args),
+                                action_reason="replace_by_triggers" if triggered else "")
     before = prior.attributes
     change = created._replace(before=before, before_sensitive=tuple(sorted({*hidden, *prior.sensitive}, key=repr)))
     changed = sorted(name for name in args if not same(args[name], before.get(name)))
@@ -3478,7 +3492,10 @@ def evaluate_arguments(evaluator: Evaluator, resource: Resource) -> Evaluated:
     args, problems = convert_arguments(resource.type, body)
     if not any(problem.severity == "error" for problem in problems):
         problems = [*problems, *check_arguments(resource.type, args)]
-    found = problem_diagnostics(resource, problems)
+    hidden = [str(body[str(path[0])]) for path in paths if isinstance(body.get(str(path[0])), str)]
+    found = problem_diagnostics(resource, [
+        problem._replace(detail="The value is sensitive, so what is wrong with it is not shown.")
+        if any(value and value in problem.detail for value in hidden) else problem for problem in problems])
     if any(item.severity == "error" for item in found):
         raise ConfigError([item for item in found if item.severity == "error"])
     return Evaluated(args, paths, found)
@@ -3821,8 +3838,9 @@ def plan_nodes(plan: Plan, deps: Deps, failed: Set[str]) -> None:
                 plan.evaluator.values[address] = evaluate_value(plan.config, plan.evaluator, address)
             elif not destroying:
                 plan.outputs.append(plan_output(plan, address[7:]))
-            else:
-                evaluate_value(plan.config, plan.evaluator, address)
+            elif (evaluate_value(plan.config, plan.evaluator, address) is not None
+                  and address[7:] not in plan.before_refresh.outputs):
+                plan.outputs.append(OutputChange(address[7:], "delete", None, None))  # as the real plan lists it
         except MinigraphError as error:
             failed.add(address)
             plan.errors += error.diagnostics
@@ -3846,7 +3864,7 @@ def plan_node(plan: Plan, address: str, planned: Dict[str, Change]) -> Change:
     if prior is not None and not prior.tainted:
         args = without_ignored(resource, args, prior)
     change = plan_resource(address, resource.type, args, prior, address in plan.create_before_destroy,
-                           address in plan.options.replaces, is_triggered(resource, planned), paths)
+                           address in plan.options.replaces, is_triggered(resource, planned, prior is None), paths)
     if change.verb == "replace":  # ignore_changes may prevent a replacement; a new object is made from all that is written
         change = change._replace(after=with_unknown_computed(address, resource.type, given))
     plan.evaluator.values[address] = change.after
@@ -3855,14 +3873,14 @@ def plan_node(plan: Plan, address: str, planned: Dict[str, Change]) -> Change:
     return change
 
 
-def is_triggered(resource: Resource, planned: Dict[str, Change]) -> bool:
+def is_triggered(resource: Resource, planned: Dict[str, Change], new: bool) -> bool:
     """Return whether replace_triggered_by fires: a named resource changes, or the named attribute of it does.
 
-    As in OpenTofu 1.13, the creation of a named resource fires too.
+    As in OpenTofu 1.13, the creation of a named resource fires too, unless the object itself is ``new``.
     """
     for number, reference in enumerate(resource.lifecycle.replace_triggered_by):
         change = planned.get(reference.target)
-        if change is None or change.verb == "noop":
+        if change is None or change.verb == "noop" or new and change.verb == "create":
             continue
         if not reference.steps or change.before is None:
             return True
@@ -3979,9 +3997,11 @@ def plan_destroy(plan: Plan) -> None:
     for address, found in plan.prior.deposed.items():
         if address in chosen:
             plan.changes += [deletion(address, item, "", deposed=key) for key, item in found.items()]
+    new_outputs, plan.outputs = plan.outputs, []
     if not (plan.targets or plan.excludes):
         plan.outputs = [OutputChange(name, "delete", output.value, None, output.sensitive)
                         for name, output in plan.before_refresh.outputs.items()]
+        plan.outputs += new_outputs if plan.changes else []
     if plan.errors:
         plan.changes = []
 
@@ -5414,7 +5434,10 @@ def recorded_dependencies(plan: Plan, state: State) -> Dict[str, Tuple[str, ...]
 
 
 class ApplyResult(NamedTuple):
-    """How an apply went: counts of objects, the errors in order, the walk's own record, and the new state."""
+    """How an apply went: counts of objects, the errors in order, the walk's own record, and the new state.
+
+    ``in_journal``: the state file could not be written, the journal holds what was done.
+    """
 
     added: int
     changed: int
@@ -5422,6 +5445,7 @@ class ApplyResult(NamedTuple):
     errors: List[Diagnostic]
     walk: WalkResult
     state: State
+    in_journal: bool = False
 
 
 class Task(NamedTuple):
@@ -5481,7 +5505,7 @@ class Apply:
                                           " done is in the journal beside it; when the file can be written again, the next"
                                           " apply or destroy brings it up to date."))
         return ApplyResult(self.counts["create"], self.counts["update"], self.counts["delete"],
-                           placed(self.errors, self.plan.config.sources), self.only_steps(result), self.state)
+                           placed(self.errors, self.plan.config.sources), self.only_steps(result), self.state, self.broken is not None)
 
     def weigh(self, node: str) -> float:
         """Return the seconds that a step is planned to sleep, and a little for any other: long chains go first."""
@@ -5608,9 +5632,8 @@ class Apply:
             args = without_ignored(resource, args, prior)
         planned = plan_resource(address, resource.type, args, prior if updates else None, paths=paths)
         instance = self.planned_instance(address, resource.type, planned, prior, updates)
-        if planned.verb == "noop":
-            self.state.objects[address] = instance
-            self.remember(address, instance)
+        if planned.verb == "noop" and prior is not None:
+            self.remember(address, prior)  # the real engine does not write its new dependencies either
             return None
         if planned.verb == "replace":
             raise MinigraphError(Diagnostic("Planned update turned into a replacement", f"Now that all values are known,"
@@ -8459,7 +8482,8 @@ def failure_summary(result: ApplyResult, stop: Stop) -> str:
     lines += [f"  failed: {step}" for step in sorted(failed)]
     lines += [f"  skipped: {step} (because {cause} failed)" for step, cause in sorted(skipped.items())]
     lines += [f"  not started: {step}" for step in left]
-    return "\n".join([*lines, "What was done is in the state; run the same command again to go on.", ""])
+    kept = "the journal beside the state" if result.in_journal else "the state"
+    return "\n".join([*lines, f"What was done is in {kept}; run the same command again to go on.", ""])
 
 
 def cmd_destroy(context: Setting) -> int:

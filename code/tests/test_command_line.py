@@ -112,7 +112,8 @@ class CommandsAndGlobals(unittest.TestCase):
 
     def test_unknown_commands_are_refused_with_the_nearest_name(self) -> None:
         self.assertEqual(said("plna"), 'minigraph has no command named "plna". Did you mean "plan"?')
-        self.assertEqual(said("help"), 'minigraph has no command named "help".')
+        self.assertEqual(said("help"), 'minigraph has no command named "help". / '
+                                       'Use minigraph -help, or minigraph COMMAND -help.')
         self.assertEqual(said("state lst"), 'minigraph has no command named "state lst". Did you mean "list"?')
         self.assertEqual(said("state"), "minigraph state what? / It is one of: list, show, rm.")
 

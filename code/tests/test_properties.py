@@ -23,7 +23,7 @@ from differential import Config, Move
 STACKS = int(os.environ.get("MINIGRAPH_PROPERTIES", "40"))
 
 # --------------------------------------------------------------------------------------
-# the rules once more, written from facts/graph-rules.md and sharing nothing with main.py
+# the rules once more, sharing nothing with main.py
 # needs({"resource": {"terraform_data": {"b": {"input": "${terraform_data.a.id}"}, "a": {}}}})
 #   ->  {"terraform_data.b": {"terraform_data.a"}, "terraform_data.a": set()}
 # --------------------------------------------------------------------------------------
@@ -73,7 +73,7 @@ def created_first(config: Config, reach: cases.Deps) -> Set[str]:
 
 
 def step_rules(move: Move, actions: Dict[str, str], stored: Dict[str, Any]) -> cases.Deps:
-    """Return the apply graph by the rules of facts/graph-rules.md section 4, loops and all (no targets)."""
+    """Return the apply graph by the six rules, loops and all (no targets)."""
     reach = needs(move.config)
     first = created_first(move.config, reach)
     used = {name: used_in_apply(name, move, actions, reach, stored) for name in {*reach, *stored}}

@@ -83,7 +83,8 @@ class ValuesThereAndBack(unittest.TestCase):
                 self.assertEqual(state_text(state), state_text(found))
 
     def test_the_forms_in_the_file_are_those_of_the_real_tool(self) -> None:
-        forms = [("x", '{"value":"x","type":"string"}'), (None, "null"), (Decimal("-0"), '{"value":-0,"type":"number"}'),
+        forms: List[Any] = [("x", '{"value":"x","type":"string"}'), (None, "null"),
+                            (Decimal("-0"), '{"value":-0,"type":"number"}'),
                  ([1, None], '{"value":[1,null],"type":["tuple",["number","dynamic"]]}'),
                  ({}, '{"value":{},"type":["object",{}]}'), (Map(k="v"), '{"value":{"k":"v"},"type":["map","string"]}'),
                  (Typed(None, "string"), '{"value":null,"type":"string"}')]
@@ -479,7 +480,8 @@ class SameContent(unittest.TestCase):
                 setattr(right, name, value)
             return not main.same_content(left, right)
         made = read_state(document(data()), "x").objects["terraform_data.a"]
-        others: List[Dict[str, Any]] = [{"lineage": "x"}, {"direct": True}, {"foreign": [{}]}, {"outputs": {"o": OutputValue(1)}}, {"objects": {}},
+        others: List[Dict[str, Any]] = [{"lineage": "x"}, {"direct": True}, {"foreign": [{}]},
+                                        {"outputs": {"o": OutputValue(1)}}, {"objects": {}},
                   {"deposed": {"terraform_data.a": {"0a1b2c3d": made}}}]
         others += [{"objects": {"terraform_data.a": made._replace(**field)}} for field in (
             {"tainted": True}, {"dependencies": ("x.y",)}, {"create_before_destroy": True}, {"attributes": {"id": "j"}})]

@@ -162,11 +162,14 @@ class OneCoordinator(unittest.TestCase):
         coordinators: List[int] = []
         workers: List[int] = []
 
-        def here(*_: Any) -> bool:
-            coordinators.append(threading.get_ident())
+        def begin(node: str) -> bool:
+            here()
             return True
-        main.walk(deps("a>b, c"), lambda node: workers.append(threading.get_ident()), 2, prepare=here, finish=here,
-                  tick=lambda: here() and None)
+
+        def here(*_: Any) -> None:
+            coordinators.append(threading.get_ident())
+        main.walk(deps("a>b, c"), lambda node: workers.append(threading.get_ident()), 2,
+                  prepare=begin, finish=here, tick=here)
         self.assertEqual(({threading.get_ident()}, False), (set(coordinators), threading.get_ident() in workers))
 
     def test_finish_is_given_what_visit_returned_or_raised(self) -> None:
