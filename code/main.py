@@ -31,7 +31,7 @@ import sys
 from json.encoder import encode_basestring  # a string as JSON, non-ASCII characters as they are
 from decimal import Context, Decimal
 from typing import (
-    Any, Callable, Dict, FrozenSet, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple,
+    Any, Callable, Dict, FrozenSet, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple,
     Union)
 
 # ======================================================================================
@@ -69,18 +69,6 @@ class Place(NamedTuple):
     column: int = 1
     context: str = ""
     source: str = ""
-
-
-class Cause(NamedTuple):
-    """Why an edge exists: the argument path, the text that refers, its spot, written in depends_on or not."""
-
-    argument: str
-    text: str
-    spot: Optional[Spot]
-    explicit: bool = False
-
-
-Causes = Dict[Tuple[str, str], Cause]  # (address, what it needs) -> why
 
 
 class Diagnostic(NamedTuple):
@@ -174,13 +162,11 @@ class Sensitive(NamedTuple):
 
 def is_known(value: Value) -> bool:
     """Return whether nothing inside the value is unknown."""
-    if isinstance(value, Unknown):
-        return False
     if isinstance(value, dict):
         return all(is_known(item) for item in value.values())
     if isinstance(value, list):
         return all(is_known(item) for item in value)
-    return True
+    return not isinstance(value, Unknown)
 
 
 def same(left: Value, right: Value) -> bool:
@@ -282,38 +268,21 @@ DURATIONS = ("create_duration", "destroy_duration")  # time_sleep wants at least
 SCHEMAS: Dict[str, Schema] = {
     "local_file": Schema(
         {"filename": None, **dict.fromkeys(CONTENTS), **dict.fromkeys(PERMISSIONS, "0777")},
-        {"filename"},
-        {"filename", *CONTENTS, *PERMISSIONS},
-        {"id", *HASHES},
-        set(),
+        {"filename"}, {"filename", *CONTENTS, *PERMISSIONS}, {"id", *HASHES}, set(),
         dict.fromkeys(("filename", *CONTENTS, *PERMISSIONS, "id", *HASHES), "string"),
-        {"sensitive_content"},
-        "hashicorp/local"),
+        {"sensitive_content"}, "hashicorp/local"),
     "random_pet": Schema(
         {"length": 2, "separator": "-", "prefix": None, "keepers": None},
-        set(),
-        {"length", "separator", "prefix", "keepers"},
-        {"id"},
-        {"id"},
+        set(), {"length", "separator", "prefix", "keepers"}, {"id"}, {"id"},
         {"length": "number", "separator": "string", "prefix": "string", "keepers": "map", "id": "string"},
-        set(),
-        "hashicorp/random"),
+        set(), "hashicorp/random"),
     "terraform_data": Schema(
-        {"input": None, "triggers_replace": None},
-        set(),
-        {"triggers_replace"},
-        {"id", "output"},
-        {"id"},
+        {"input": None, "triggers_replace": None}, set(), {"triggers_replace"}, {"id", "output"}, {"id"},
         {"input": "dynamic", "triggers_replace": "dynamic", "output": "dynamic", "id": "string"}),
     "time_sleep": Schema(
-        {"create_duration": None, "destroy_duration": None, "triggers": None},
-        set(),
-        {"triggers"},
-        {"id"},
-        {"id"},
+        {"create_duration": None, "destroy_duration": None, "triggers": None}, set(), {"triggers"}, {"id"}, {"id"},
         {"create_duration": "string", "destroy_duration": "string", "triggers": "map", "id": "string"},
-        set(),
-        "hashicorp/time"),
+        set(), "hashicorp/time"),
 }
 
 
@@ -379,40 +348,28 @@ def convert_arguments(type_name: str, body: Attributes) -> Tuple[Attributes, Lis
     schema = SCHEMAS[type_name]
     args: Attributes = {}
     problems: List[Problem] = []
-    for name, default in schema.arguments.items():
+    for name in [*schema.arguments, *sorted(body.keys() & schema.computed)]:
         value = body.get(name)
         if value is not None:
-            value, found = convert_one(schema, name, value)
-            problems += found
+            try:
+                value = CONVERSIONS[schema.kinds.get(name, "dynamic")](value)
+            except ValueError as error:
+                value = UNKNOWN
+                detail = f'Inappropriate value for attribute "{name}": {error}'
+                problems.append(Problem(name, "Incorrect attribute value type", detail))
+            else:
+                if value is not None and name in schema.computed:
+                    problems.append(read_only_problem(schema, name, value))
         if value is None and name in schema.required:
-            problems.append(missing_problem(name, name in body))
-        args[name] = default if value is None else value
-    for name in sorted(body.keys() & schema.computed):
-        value, found = convert_one(schema, name, body[name])
-        problems += found
-        if value is not None and not found:
-            problems.append(read_only_problem(schema, name, value))
+            problems.append(Problem(
+                name, "Missing Configuration for Required Attribute",
+                f"Must set a configuration value for the {name} attribute as the provider has marked it as required. "
+                f'The argument "{name}" is required, but null was given.') if name in body else
+                Problem("", "Missing required argument",
+                        f'The argument "{name}" is required, but no definition was found.'))
+        if name in schema.arguments:
+            args[name] = schema.arguments[name] if value is None else value
     return args, problems
-
-
-def convert_one(schema: Schema, name: str, value: Value) -> Tuple[Value, List[Problem]]:
-    """Return the value as the attribute's type wants it, or unknown and the problem."""
-    try:
-        return CONVERSIONS[schema.kinds.get(name, "dynamic")](value), []
-    except ValueError as error:
-        detail = f'Inappropriate value for attribute "{name}": {error}'
-        return UNKNOWN, [Problem(name, "Incorrect attribute value type", detail)]
-
-
-def missing_problem(name: str, given: bool) -> Problem:
-    """Return the problem of a required argument: absent (the engine's words) or null (the provider's)."""
-    if not given:
-        detail = f'The argument "{name}" is required, but no definition was found.'
-        return Problem("", "Missing required argument", detail)
-    return Problem(
-        name, "Missing Configuration for Required Attribute",
-        f"Must set a configuration value for the {name} attribute as the provider has marked it as required. "
-        f'The argument "{name}" is required, but null was given.')
 
 
 TIMESTAMP = r"[0-9]{4}(?:-[0-9]{2}){2}T[0-9]{2}(?::[0-9]{2}){2}(?:\.[0-9]+)?(?:Z|[+-][0-9]{2}:[0-9]{2})"
@@ -438,7 +395,10 @@ def check_arguments(type_name: str, args: Attributes) -> List[Problem]:
 
 
 def check_local_file(args: Attributes) -> List[Problem]:
-    """Return the problems of a local_file: exactly one content, octal permissions, what is deprecated."""
+    """Return the problems of a local_file: exactly one content, octal permissions, what is deprecated.
+
+    A permission has 3 or 4 bytes of octal, at most 0777; a sign counts.
+    """
     problems: List[Problem] = []
     given = [name for name in CONTENTS if args[name] is not None]
     if len(given) != 1 and not any(isinstance(args[name], Unknown) for name in given):
@@ -448,53 +408,39 @@ def check_local_file(args: Attributes) -> List[Problem]:
             detail = f"{found} specified when one (and only one) of [{others}] is required"
             problems.append(Problem(name, "Invalid Attribute Combination", detail))
     for name in PERMISSIONS:
-        if isinstance(args[name], str):
-            problems += check_mode(name, args[name])
+        mode = args[name]
+        if isinstance(mode, str) and not re.fullmatch(r"0?[0-7]{3}|\+[0-7]{2,3}|-0{2,3}", mode):
+            octal = len(mode.encode()) in (3, 4)
+            rule = "must be expressed in octal numeric notation" if octal else "length should be 3 or 4 digits"
+            detail = f"bad mode permission: string {rule}: {mode}"
+            problems.append(Problem(name, "Invalid File Permission String Value", detail))
     if isinstance(args["sensitive_content"], str):
         advice = "Use the `local_sensitive_file` resource instead"
         problems.append(Problem("sensitive_content", "Attribute Deprecated", advice, "warning"))
     return problems
 
 
-MODE = r"0?[0-7]{3}|\+[0-7]{2,3}|-0{2,3}"
-
-
-def check_mode(name: str, mode: str) -> List[Problem]:
-    """Return the problem of a permission that is not 3 or 4 bytes of octal, at most 0777; a sign counts."""
-    if len(mode.encode()) not in (3, 4):
-        rule = "string length should be 3 or 4 digits"
-    elif not re.fullmatch(MODE, mode):
-        rule = "string must be expressed in octal numeric notation"
-    else:
-        return []
-    return [Problem(name, "Invalid File Permission String Value", f"bad mode permission: {rule}: {mode}")]
-
-
 def check_random_pet(args: Attributes) -> List[Problem]:
     """Return the problem of a length that is no 64-bit integer; zero and negative ones are fine."""
     length = args["length"]
     if isinstance(length, Decimal) and (not length.is_finite() or length != length.to_integral_value()):
-        fault = "is not an integer"
+        rule = "is not an integer"
     elif isinstance(length, (int, Decimal)) and not -2 ** 63 <= length < 2 ** 63:
-        fault = "cannot be represented as a 64-bit integer"
+        rule = "cannot be represented as a 64-bit integer"
     else:
         return []
-    detail = f"The attribute length must be a whole number. Value {length} {fault}."
+    detail = f"The attribute length must be a whole number. Value {length} {rule}."
     return [Problem("length", "Configuration Read Error", detail)]
-
-
-DURATION = r"[0-9]+(?:\.[0-9]+)?(?:ms|s|m|h)"
 
 
 def check_time_sleep(args: Attributes) -> List[Problem]:
     """Return the problems of a time_sleep: at least one duration, each one number with one unit."""
     problems: List[Problem] = []
-    if all(args[name] is None for name in DURATIONS):
-        for name, order in zip(DURATIONS, (DURATIONS[::-1], DURATIONS)):
+    for name, order in zip(DURATIONS, (DURATIONS[::-1], DURATIONS)):
+        if all(args[other] is None for other in DURATIONS):
             detail = f"At least one attribute out of [{','.join(order)}] must be specified"
             problems.append(Problem(name, "Invalid Attribute Combination", detail))
-    for name in DURATIONS:
-        if isinstance(args[name], str) and not re.fullmatch(DURATION, args[name]):
+        elif isinstance(args[name], str) and not re.fullmatch(r"[0-9]+(?:\.[0-9]+)?(?:ms|s|m|h)", args[name]):
             problems.append(Problem(
                 name, "Invalid Attribute Value Match",
                 f"Attribute {name} must be a number immediately followed by ms (milliseconds), s (seconds), "
@@ -507,17 +453,13 @@ CHECKS: Dict[str, Callable[[Attributes], List[Problem]]] = {
 
 
 def keeps_object(type_name: str, name: str, before: Value, after: Value) -> bool:
-    """Return whether a change of one argument is made in place (else the object is replaced)."""
-    if (type_name, name) == ("random_pet", "keepers"):
-        return keepers_allow(before, after)
-    return name not in SCHEMAS[type_name].force_new
+    """Return whether a change of one argument is made in place (else the object is replaced).
 
-
-def keepers_allow(before: Optional[Map], after: Value) -> bool:
-    """Return whether changed keepers leave the pet alone: no key lost, no element different, new ones null.
-
-    Null and {} are alike here. A wholly unknown map is only a replacement where there was an element before.
+    Changed keepers leave a pet alone where no key is lost, no element differs and the new ones are null. Null and {}
+    are alike here. A wholly unknown map is only a replacement where there was an element before.
     """
+    if (type_name, name) != ("random_pet", "keepers"):
+        return name not in SCHEMAS[type_name].force_new
     before = before or Map()
     if isinstance(after, Unknown):
         return not before
@@ -540,19 +482,19 @@ DETAILS: Dict[str, str] = {  # a summary (what stands behind "/" is not shown)  
     "Missing value": "The JSON data ends prematurely.",
     "Missing JSON value": A_VALUE,
     "Missing array element value": A_VALUE,
-    "Invalid start of value": A_VALUE + "{}",
+    "Invalid start of value": A_VALUE + "{1}",
     "Invalid JSON string": "There is a syntax error in the given JSON string.",
     "Invalid JSON number": "There is a syntax error in the given JSON number.",
-    "Invalid JSON number/size": "minigraph reads numbers of at most 100000 digits, got {}.",
-    "Invalid JSON keyword": '"{}" is not a valid JSON keyword.{}',
+    "Invalid JSON number/size": "minigraph reads numbers of at most 100000 digits, got {:.40}.",
+    "Invalid JSON keyword": '"{0}" is not a valid JSON keyword.{2}',
     "Invalid JSON keyword/script": 'The JavaScript identifier "{}" cannot be used in JSON.',
     "Invalid object property name": "A JSON object property name must be a string",
     "Missing object value": "A JSON object attribute must have a value, introduced by a colon.",
     "Missing property value colon": "A colon must appear between an object property's name and its value.",
     "Missing property value colon/=": "JSON uses a colon as its name/value delimiter, not an equals sign.",
-    "Missing attribute seperator comma": "A comma must appear between each {} in an {}.{}",
-    "Trailing comma in object": (
-        "JSON does not permit a trailing comma after the final property in an object."),
+    "Missing attribute seperator comma": "A comma must appear between each property definition in an object.{1}",
+    "Missing attribute seperator comma/array": "A comma must appear between each value in an array.{1}",
+    "Trailing comma in object": "JSON does not permit a trailing comma after the final property in an object.",
     "Trailing comma in array": "JSON does not permit a trailing comma after the final value in an array.",
     "Mismatched braces": "A JSON object must be closed with a brace, not a bracket.",
     "Mismatched brackets": "A JSON array must be closed with a bracket, not a brace.",
@@ -560,18 +502,16 @@ DETAILS: Dict[str, str] = {  # a summary (what stands behind "/" is not shown)  
     "Unclosed object": "No closing brace was found for this JSON object.",
     "Unclosed object/array": "No closing bracket was found for this JSON array.",
     "Extraneous data after value": "Extra characters appear after the JSON value.",
-    "Nesting too deep": "minigraph reads JSON of at most {} levels.",
+    "Nesting too deep": "minigraph reads JSON of at most 1000 levels.",
     # templates
     "Unterminated template string": "No closing marker was found for the string.",
     "Missing expression": START + "the end of the file.",
     "Unclosed template interpolation sequence": (
-        "There is no closing brace for this interpolation sequence before the end of the string. The"
-        " nesting of"
-        " braces or quotes inside it may be wrong." + ESCAPE),
+        "There is no closing brace for this interpolation sequence before the end of the string. The nesting of "
+        "braces or quotes inside it may be wrong." + ESCAPE),
     "Invalid template directive": (
-        'A template directive keyword ("if", "for", etc) is expected at the beginning of a %{{ sequence.'
-        ' Write %%{{'
-        " for the characters themselves."),
+        'A template directive keyword ("if", "for", etc) is expected at the beginning of a %{{ sequence. Write %%{{ '
+        "for the characters themselves."),
     "Invalid template control keyword": (
         '"{}" is not a valid template control keyword.{} Write %%{{ for the characters themselves.'),
     "Invalid legacy index syntax": "Two indexes in a row stand in brackets, like [0][0].",
@@ -585,25 +525,19 @@ DETAILS: Dict[str, str] = {  # a summary (what stands behind "/" is not shown)  
     "Extra characters after interpolation expression/:": (
         "Template interpolation doesn't expect a colon at this location." + ESCAPE),
     "minigraph understands plain references inside ${{...}}, got {}": (
-        'A plain reference is names, ".attribute", "[0]" and "["key"]". Functions, operators,'
-        ' conditionals and'
-        " directives are not computed: write the result, or take it from an attribute or a local"
-        " value." + ESCAPE),
+        'A plain reference is names, ".attribute", "[0]" and "["key"]". Functions, operators, conditionals and '
+        "directives are not computed: write the result, or take it from an attribute or a local value." + ESCAPE),
     # files and blocks
     "Failed to read module directory": "Module directory {} does not exist or cannot be read: {}.",
     "Failed to read file": 'The file "{}" could not be read: {}.',
     "Root value must be object": (
-        "The root value in a JSON-based configuration must be either a JSON object or a JSON array of"
-        " objects."),
+        "The root value in a JSON-based configuration must be either a JSON object or a JSON array of objects."),
     "Incorrect JSON value type": "{} is required here, {}.",
     "Incorrect JSON value type/body": (
-        "Either a JSON object or a JSON array is required, representing the contents of one or more"
-        ' "{}" blocks.{}'),
-    "Missing block label": (
-        "At least one object property is required, whose name represents the {} block's {}."),
+        'Either a JSON object or a JSON array is required, representing the contents of one or more "{}" blocks.{}'),
+    "Missing block label": "At least one object property is required, whose name represents the {} block's {}.",
     "Extraneous JSON object property": 'No argument or block type is named "{}".{}',
-    "Invalid required_providers block": (
-        'A "required_providers" block must be nested inside a "terraform" block.'),
+    "Invalid required_providers block": 'A "required_providers" block must be nested inside a "terraform" block.',
     'minigraph does not support "{}"': "{1}",
     "Invalid resource type name": A_NAME,
     "Invalid resource name": A_NAME,
@@ -611,31 +545,26 @@ DETAILS: Dict[str, str] = {  # a summary (what stands behind "/" is not shown)  
     "Invalid output name": A_NAME,
     "Invalid resource type": 'The provider {} does not support resource type "{}".{}',
     "Missing required provider": (
-        "This configuration requires provider hashicorp/{}, but minigraph has these resource types only:"
-        " {}.{}"),
+        "This configuration requires provider hashicorp/{}, but minigraph has these resource types only: {}.{}"),
     "Duplicate argument": 'The argument "{}" was already set at {}.',
     "Duplicate attribute definition": 'The argument "{}" was already set at {}.',
     "Duplicate lifecycle block": "This resource already has a lifecycle block at {}.",
     'Duplicate resource "{0}" configuration': (
-        'A {0} resource named "{1}" was already declared at {2}. Resource names must be unique per type'
-        ' in each'
-        " module."),
+        'A {0} resource named "{1}" was already declared at {2}. Resource names must be unique per type in each '
+        "module."),
     "Duplicate local value definition": (
-        'A local value named "{}" was already defined at {}. Local value names must be unique within a'
-        ' module.'),
+        'A local value named "{}" was already defined at {}. Local value names must be unique within a module.'),
     "Duplicate output definition": (
         'An output named "{}" was already defined at {}. Output names must be unique within a module.'),
     "Missing resource to override": (
-        'There is no {} resource named "{}". An override file can only override a resource block defined in a'
-        " primary configuration file."),
+        'There is no {} resource named "{}". An override file can only override a resource block defined in a '
+        "primary configuration file."),
     "Missing base local value definition to override": (
-        'There is no local value named "{}". An override file can only override a local value that was'
-        ' already'
-        " defined in a primary configuration file."),
+        'There is no local value named "{}". An override file can only override a local value that was already '
+        "defined in a primary configuration file."),
     "Missing base output definition to override": (
-        'There is no output named "{}". An override file can only override an output that was already'
-        ' defined in a'
-        " primary configuration file."),
+        'There is no output named "{}". An override file can only override an output that was already defined in a '
+        "primary configuration file."),
     "Unsupported override": "The depends_on argument may not be overridden.",
     "Missing required argument": 'The argument "{}" is required, but no definition was found.',
     "Unsuitable value type": "Unsuitable value: {}",
@@ -643,25 +572,20 @@ DETAILS: Dict[str, str] = {  # a summary (what stands behind "/" is not shown)  
     "Postconditions are not allowed": "Output values can only have preconditions, not postconditions.",
     "Invalid expression/list": "A static list expression is required.",
     "Invalid expression/static": (
-        "A single static variable reference is required: only attribute access and indexing with constant"
-        " keys. No"
-        " calculations, function calls, template expressions, etc are allowed here.{}"),
+        "A single static variable reference is required: only attribute access and indexing with constant keys. No "
+        "calculations, function calls, template expressions, etc are allowed here.{}"),
     "Invalid depends_on reference": (
-        "References in depends_on must be to a whole object (resource, etc), not to an attribute of an"
-        " object."),
+        "References in depends_on must be to a whole object (resource, etc), not to an attribute of an object."),
     "Invalid ignore_changes wildcard": 'Write "ignore_changes": "all" to ignore changes to all attributes.',
     "Invalid reference expression": "A single reference string is required.",
     "Invalid reference in replace_triggered_by expression": (
         "Only resources and their attributes may be used in replace_triggered_by."),
     # references
     "Invalid reference": (
-        "A reference to a resource type must be followed by at least one attribute access, specifying the"
-        " resource"
-        " name." + ESCAPE),
-    "Invalid reference/two": (
-        'The "{}" object must be followed by two attribute names: the {} type and the {} name.'),
-    "Invalid reference/direct": (
-        'The "{}" object cannot be accessed directly. Instead, access one of its attributes.'),
+        "A reference to a resource type must be followed by at least one attribute access, specifying the resource "
+        "name." + ESCAPE),
+    "Invalid reference/two": 'The "{}" object must be followed by two attribute names: the {} type and the {} name.',
+    "Invalid reference/direct": 'The "{}" object cannot be accessed directly. Instead, access one of its attributes.',
     "Invalid reference/index": 'The "{}" object does not support this operation.',
     "Reference to undeclared resource": '{} resource "{}" "{}" has not been declared in the root module.{}',
     "Reference to undeclared local value": 'A local value with the name "{}" has not been declared.{}',
@@ -669,28 +593,23 @@ DETAILS: Dict[str, str] = {  # a summary (what stands behind "/" is not shown)  
     "Reference to undeclared module": 'No module call named "{}" is declared in the root module.{}',
     "Self-referencing local value": "Local value {} cannot use its own result as part of its expression.",
     "Unexpected resource instance key": (
-        'Because {} does not have "count" or "for_each" set, references to it must not include an index'
-        ' key. Remove'
-        " the bracketed index to refer to the single instance of this resource."),
-    "Unsupported attribute": (
-        'This object has no argument, nested block, or exported attribute named "{}".{}'),
+        'Because {} does not have "count" or "for_each" set, references to it must not include an index key. Remove '
+        "the bracketed index to refer to the single instance of this resource."),
+    "Unsupported attribute": 'This object has no argument, nested block, or exported attribute named "{}".{}',
     "Invalid resource count attribute": (
         'The special "count" attribute is no longer supported: a resource is one object here.'),
     'Invalid "{0}" attribute': 'The "{0}" object does not have an attribute named "{1}".{2}',
-    "Reserved symbol name": (
-        'The symbol name "{0}" is reserved. For a resource type of that name write "resource.{0}".'),
+    "Reserved symbol name": 'The symbol name "{0}" is reserved. For a resource type of that name write "resource.{0}".',
     'Invalid "self" reference': (
-        'The "self" object is not available in this context. Refer to another resource, or to a local'
-        ' value.'),
+        'The "self" object is not available in this context. Refer to another resource, or to a local value.'),
     'Reference to "each" in context without for_each': (
-        'The "each" object can be used only where the "for_each" argument is set. {}'),
+        'The "each" object can be used only where the "for_each" argument is set.{1}'),
     'Reference to "count" in non-counted context': (
-        'The "count" object can only be used where the "count" argument is set. {}'),
+        'The "count" object can only be used where the "count" argument is set.{1}'),
     "Unsupported argument": 'An argument named "{}" is not expected here.{}',
     "Redundant ignore_changes element": (
-        "The attribute {} is decided by the provider alone, so there is no configured value whose changes"
-        " could be"
-        " ignored. Remove it from ignore_changes."),
+        "The attribute {} is decided by the provider alone, so there is no configured value whose changes could be "
+        "ignored. Remove it from ignore_changes."),
 }
 REFUSED = {  # what the real tools have and minigraph has not  ->  what to do instead
     "count": "Repetition comes in the next lesson: write one resource for each object.",
@@ -738,13 +657,11 @@ MAX_DIGITS = 154  # of a whole number that is kept exactly
 # Walking a value takes about three frames a level.
 sys.setrecursionlimit(max(sys.getrecursionlimit(), 10 * MAX_NESTING))
 
-NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
+DIGITS = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?"
 PLAIN_TEXT = r'[^"\\\x00-\x1f]*'
-STRING = re.compile(rf'"{PLAIN_TEXT}(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{{4}}){PLAIN_TEXT})*"')
-SPACE = re.compile(r"[ \t\r\n]*")
-TOKEN = re.compile(
+TOKEN = (
     r'[ \t\r\n]*(?:(?P<string>"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z))|(?P<number>[-+.0-9][-+.eE0-9]*)'
-    r"|(?P<word>[A-Za-z][A-Za-z0-9_]*)|(?P<end>\Z)|(?P<mark>.))", re.DOTALL)
+    r"|(?P<word>[A-Za-z][A-Za-z0-9_]*)|(?P<end>\Z)|(?P<mark>.))")
 MARK_HINTS = {
     "/": ' JSON has no comments: a property named "//" may hold one.',
     "#": ' JSON has no comments: a property named "//" may hold one.',
@@ -845,106 +762,69 @@ def grammar_error(text: str, file: str) -> Optional[Diagnostic]:
     """
     opened: List[int] = []
     expected, last, position = "value", 0, 0
+    pattern = re.compile(TOKEN, re.DOTALL)
     while True:
-        match = TOKEN.match(text, position)
+        match = pattern.match(text, position)
         if match is None or match.lastgroup is None or expected == match.lastgroup == "end":
             return None
         kind, token, start = match.lastgroup, match[match.lastgroup], match.start(match.lastgroup)
         top = text[opened[-1]] if opened else ""
         closes = top + token in ("{}", "[]") and expected in ("property", "element", "comma")
-        wrong = None if closes else token_fault(expected, kind, token, top)
+        wrong = "" if closes else token_fault(expected, kind, token, top)
         if len(opened) > MAX_NESTING:
-            wrong = ("Nesting too deep", str(MAX_NESTING))
+            wrong = "Nesting too deep"
         if wrong:
-            at = last if kind == "end" or wrong[0].startswith(POINT_BEFORE) else start
-            at = opened[-1] if wrong[0].startswith("Unclosed") else at
-            found = fault(*wrong, place=Layout(file, text).place_of(at))
+            at = last if kind == "end" or wrong.startswith(POINT_BEFORE) else start
+            at = opened[-1] if wrong.startswith("Unclosed") else at
+            near = did_you_mean(token, ("true", "false", "null")) if kind == "word" else ""
+            found = fault(wrong, token, MARK_HINTS.get(token, ""), near, place=Layout(file, text).place_of(at))
             dotted = kind == "word" and text.startswith(".", match.end())
             return found._replace(detail=found.detail + ' A reference stands in a string: "${...}".' * dotted)
         if closes:
             opened.pop()
+            expected = ""
         elif token in ("{", "["):
             opened.append(start)
-        expected = following(expected, token, closes, text[opened[-1]] if opened else "")
+        if token == ",":
+            expected = "key" if top == "{" else "item"
+        else:
+            expected = AFTER.get(token) or AFTER.get(expected) or ("comma" if opened else "end")
         last, position = start, match.end()
 
 
+RIGHT = (  # what is expected, the bracket that is open, a blank and the token, where that may stand there
+    rf'colon. :|comma. ,|(value|property|key|element|item).? ([{{[]|({DIGITS}|true|false|null'
+    rf'|"{PLAIN_TEXT}(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{{4}}){PLAIN_TEXT})*")\Z)')
+GRAMMAR = (  # the same where it may not  ->  what is wrong, a key of DETAILS
+    ("end", "Extraneous data after value"), ("colon. [},]", "Missing object value"),
+    ("colon. =", "Missing property value colon/="), ("colon", "Missing property value colon"),
+    (r"comma\{ \Z", "Unclosed object"), (r"comma\[ \Z", "Unclosed object/array"),
+    (r"comma\{ []}]", "Mismatched braces"), (r"comma\[ []}]", "Mismatched brackets"),
+    (r"comma\[ :", "Invalid array value"), (r"comma\{", "Missing attribute seperator comma"),
+    (r"comma", "Missing attribute seperator comma/array"),
+    (r"key\{ \}", "Trailing comma in object"), (r"item\[ \]", "Trailing comma in array"),
+    (r'\S+ "', "Invalid JSON string"), (r"\S+ [-+.0-9]", "Invalid JSON number"),
+    (r"\S+ (NaN|Infinity|undefined)\Z", "Invalid JSON keyword/script"), (r"\S+ [A-Za-z]", "Invalid JSON keyword"),
+    (r"\S+ \Z", "Missing value"), (r"\S+ \}", "Missing JSON value"), (r"\S+ \]", "Missing array element value"),
+    ("", "Invalid start of value"))
+AFTER = {"{": "property", "[": "element", "property": "colon", "key": "colon", "colon": "value"}
 POINT_BEFORE = ("Trailing comma", "Missing JSON value", "Missing object value")  # at the token before
 
 
-def following(expected: str, token: str, closed: bool, top: str) -> str:
-    """Return what may stand after a token that was right; ``top`` is the bracket now open."""
-    if token in ("{", "["):
-        return "property" if token == "{" else "element"
-    if not closed and expected == "comma":
-        return "key" if top == "{" else "item"
-    if not closed and expected in ("property", "key"):
-        return "colon"
-    if expected == "colon":
-        return "value"
-    return "comma" if top else "end"
-
-
-def token_fault(expected: str, kind: str, token: str, top: str) -> Optional[Tuple[str, ...]]:
-    """Return a key of ``DETAILS`` and its facts where a token may not stand, else None."""
-    if expected == "end":
-        return ("Extraneous data after value",)
-    if expected == "colon":
-        if token == ":":
-            return None
-        return ("Missing object value" if token in ("}", ",") else
-                "Missing property value colon" + "/=" * (token == "="),)
-    if expected == "comma":
-        return comma_fault(kind, token, top)
-    if expected == "key" and token == "}":
-        return ("Trailing comma in object",)
-    if expected == "item" and token == "]":
-        return ("Trailing comma in array",)
-    found = value_fault(kind, token)
-    if found is None and expected in ("property", "key") and kind != "string":
-        return ("Invalid object property name",)
-    return found
-
-
-def comma_fault(kind: str, token: str, top: str) -> Optional[Tuple[str, ...]]:
-    """Return what is wrong with a token behind a complete value."""
-    if token == ",":
-        return None
-    if kind == "end":
-        return ("Unclosed object" if top == "{" else "Unclosed object/array",)
-    if token in ("}", "]"):
-        return ("Mismatched braces" if top == "{" else "Mismatched brackets",)
-    if token == ":" and top == "[":
-        return ("Invalid array value",)
-    part, whole = ("property definition", "object") if top == "{" else ("value", "array")
-    return "Missing attribute seperator comma", part, whole, MARK_HINTS.get(token, "")
-
-
-def value_fault(kind: str, token: str) -> Optional[Tuple[str, ...]]:
-    """Return what is wrong with a token as the start of a value."""
-    if kind == "string":
-        return None if STRING.fullmatch(token) else ("Invalid JSON string",)
+def token_fault(expected: str, kind: str, token: str, top: str) -> str:
+    """Return a key of ``DETAILS`` where a token may not stand, else an empty text."""
+    line = f"{expected}{top} {token}"
+    if not re.match(RIGHT, line):
+        return next(key for pattern, key in GRAMMAR if re.match(pattern, line))
     if kind == "number":
-        if not NUMBER.fullmatch(token):
-            return ("Invalid JSON number",)
         try:
             read_number(token)
         except (ValueError, ArithmeticError):
-            return "Invalid JSON number/size", token[:40]
-        return None
-    if kind == "word":
-        known = ("true", "false", "null")
-        if token in ("NaN", "Infinity", "undefined"):
-            return "Invalid JSON keyword/script", token
-        return None if token in known else ("Invalid JSON keyword", token, did_you_mean(token, known))
-    if kind == "end":
-        return ("Missing value",)
-    if token in "}]":
-        return ("Missing JSON value" if token == "}" else "Missing array element value",)
-    return None if token in "{[" else ("Invalid start of value", MARK_HINTS.get(token, ""))
+            return "Invalid JSON number/size"
+    return "Invalid object property name" if expected in ("property", "key") and kind != "string" else ""
 
 
-SECRETS = re.compile(r'("sensitive_content"\s*:\s*)"(?:[^"\\]|\\.)*"')  # what a shown line must not show
+Child = Tuple[int, Optional[str], int]  # where a property or element starts, its key, where its value starts
 
 
 class Layout:
@@ -955,42 +835,42 @@ class Layout:
         self.file, self.text = file, text
         self.lines = [0, *(match.end() for match in re.finditer("\n", text))]
         self.decode = json.JSONDecoder(parse_int=str, parse_float=str).raw_decode
-        self.known: Dict[int, Tuple[List[Tuple[int, Optional[str], int]], int]] = {}
+        self.between = re.compile(r"[ \t\r\n,:]*")
+        self.known: Dict[int, List[Child]] = {}
 
     def skip(self, position: int) -> int:
-        """Return the position of the next character that is no white space."""
-        match = SPACE.match(self.text, position)
+        """Return where the next value, or closing sign, starts."""
+        match = self.between.match(self.text, position)
         return match.end() if match else position
 
-    def children(self, start: int) -> Tuple[List[Tuple[int, Optional[str], int]], int]:
-        """Return (start, key, start of its value) of each child of a container, and where that is closed."""
+    def children(self, start: int) -> List[Child]:
+        """Return the children of a container and, as the last one, the sign that closes it."""
         if start not in self.known:
-            found: List[Tuple[int, Optional[str], int]] = []
+            found: List[Child] = []
             position = self.skip(start + 1)
             while self.text[position] not in "}]":
                 first, key = position, None
                 if self.text[start] == "{":
                     key, position = self.decode(self.text, position)
-                    position = self.skip(self.skip(position) + 1)
+                    position = self.skip(position)
                 found.append((first, key, position))
                 position = self.skip(self.decode(self.text, position)[1])
-                if self.text[position] == ",":
-                    position = self.skip(position + 1)
-            self.known[start] = found, position
+            self.known[start] = [*found, (position, None, position)]
         return self.known[start]
 
     def find(self, spot: Spot) -> Tuple[int, int, str]:
-        """Return where the property (or element) and its value start, and the path around it."""
+        """Return where the property (or element) and its value or end start, and the path around it."""
         first = value = self.skip(0)
         path, around = "", ""
         for number in spot.pointer:
-            found = self.children(value)[0] if self.text[value] in "{[" else []
-            if number >= len(found):
+            found = self.children(value) if self.text[value] in "{[" else []
+            if number + 1 >= len(found):
                 break
             first, key, value = found[number]
             around, path = path, path + (f"[{number}]" if key is None else f".{key}")
-        ends = spot.part == "end" and self.text[value] in "{["
-        return first, self.children(value)[1] if ends else value, (path if ends else around).lstrip(".")
+        if spot.part == "end" and self.text[value] in "{[":
+            value, around = self.children(value)[-1][0], path
+        return first, value, around.lstrip(".")
 
     def place(self, spot: Spot) -> Place:
         """Return the place of a spot: of the key, of the value, or of the sign that closes it."""
@@ -998,19 +878,20 @@ class Layout:
         return self.place_of(first if spot.part == "key" else value, around)
 
     def place_of(self, position: int, context: str = "") -> Place:
-        """Return the place of a position in the text."""
+        """Return the place of a position in the text; its line must not show a secret."""
         from bisect import bisect_right
         number = bisect_right(self.lines, position)
         start = self.lines[number - 1]
-        end = self.lines[number] if number < len(self.lines) else len(self.text)
-        source = SECRETS.sub(r'\1"(sensitive value)"', self.text[start:end].rstrip("\r\n"))
+        source = self.text[start:self.lines[number] if number < len(self.lines) else None].rstrip("\r\n")
+        source = re.sub(r'("sensitive_content"\s*:\s*)"(?:[^"\\]|\\.)*"', r'\1"(sensitive value)"', source)
         return Place(self.file, number, position - start + 1, context, source)
 
     def span(self, spot: Spot) -> str:
         """Return "main.tf.json:4,9-20", from the key to the value's end; of a value its first character."""
         first, value, _ = self.find(spot)
-        start = self.place_of(first if spot.part == "key" else value)
-        end = self.place_of(self.decode(self.text, value)[1] if spot.part == "key" else value + 1)
+        key = spot.part == "key"
+        start = self.place_of(first if key else value)
+        end = self.place_of(self.decode(self.text, value)[1] if key else value + 1)
         line = "" if start.line == end.line else f"{end.line},"
         return f"{self.file}:{start.line},{start.column}-{line}{end.column}"
 
@@ -1087,10 +968,8 @@ def scan_template(text: str) -> List[Union[str, Reference]]:
     """Return the parts of a template; of n > 1 dollars (or percents) before a brace, n - 1 stay as text."""
     parts: List[Union[str, Reference]] = []
     literal, position = "", 0
-    while True:
-        match = OPENING.search(text, position)
-        if match is None:
-            break
+    match = OPENING.search(text)
+    while match:
         literal += text[position:match.start()]
         position = match.end()
         if len(match[0]) > 2:
@@ -1102,40 +981,39 @@ def scan_template(text: str) -> List[Union[str, Reference]]:
             parts += [literal] if literal else []
             parts.append(parse_reference(text[position:end]))
             literal, position = "", end + 1
+        match = OPENING.search(text, position)
     literal += text[position:]
     return parts + [literal] if literal or not parts else parts
 
 
 def expression_end(text: str, start: int) -> int:
-    """Return where the brace stands that closes an interpolation: quotes, braces and comments nest."""
-    open_marks: List[str] = []
+    """Return where the brace stands that closes an interpolation: quotes, braces and comments nest.
+
+    Where there is none, the error is that of the place where the expression breaks off, if it does.
+    """
+    open_marks = ""
     position = start
     while True:
-        quoted = bool(open_marks) and open_marks[-1] == '"'
+        quoted = open_marks[-1:] == '"'
         match = (QUOTE_MARK if quoted else CODE_MARK).search(text, position)
         if quoted and (match is None or match[0] == "\n"):
             raise ConfigError(fault("Unterminated template string"))
         if match is None:
-            raise unclosed(text[start:].strip(BLANK))
+            break
         mark, position = match[0], match.end()
         if mark == "}" and not open_marks:
             return match.start()
         if mark == "}" or quoted and mark == '"':
-            open_marks.pop()
+            open_marks = open_marks[:-1]
         elif mark in ('"', "{", "${", "%{"):
-            open_marks.append(mark)
-
-
-def unclosed(rest: str) -> ConfigError:
-    """Return the error for an interpolation that never ends: where the expression breaks off, if it does."""
+            open_marks += mark[-1]
+    rest = text[start:].strip(BLANK)
     try:
         if rest:
             parse_reference(rest)
     except OutsideSubset:
         pass
-    except ConfigError as error:
-        return error
-    return ConfigError(fault("Unclosed template interpolation sequence" if rest else "Missing expression"))
+    raise ConfigError(fault("Unclosed template interpolation sequence" if rest else "Missing expression"))
 
 
 def directive_error(rest: str) -> ConfigError:
@@ -1144,14 +1022,11 @@ def directive_error(rest: str) -> ConfigError:
     if match is None or not is_name(match[1]):
         return ConfigError(fault("Invalid template directive"))
     if match[1] in DIRECTIVES:
-        return outside_subset("%{" + rest.partition("}")[0] + "}")
-    hint = did_you_mean(match[1], DIRECTIVES)
-    return ConfigError(fault("Invalid template control keyword", match[1], hint))
+        return OutsideSubset(fault(NO_REFERENCE, "%{" + rest.partition("}")[0] + "}"))
+    return ConfigError(fault("Invalid template control keyword", match[1], did_you_mean(match[1], DIRECTIVES)))
 
 
-def outside_subset(text: str) -> OutsideSubset:
-    """Return the refusal of whatever is no plain reference."""
-    return OutsideSubset(fault("minigraph understands plain references inside ${{...}}, got {}", text))
+NO_REFERENCE = "minigraph understands plain references inside ${{...}}, got {}"
 
 
 def is_name(text: str) -> bool:
@@ -1160,14 +1035,28 @@ def is_name(text: str) -> bool:
 
 
 def parse_reference(inside: str) -> Reference:
-    """Return the reference between ${ and }; ConfigError where there is none that minigraph reads."""
+    """Return the reference between ${ and }; ConfigError where there is none that minigraph reads.
+
+    The error is the real grammar's, if it has one, else the refusal.
+    """
     expression = inside.strip(BLANK)
     steps, end = parse_traversal(expression)
     if not steps or end < len(expression) or len(steps) == 1 and expression in ("true", "false", "null"):
-        raise expression_error(expression, end)
+        rest = f"{min(end, 1)}{expression[end:].lstrip(BLANK)}"
+        key = next((key for pattern, key in EXPRESSION_FAULTS if re.match(pattern, rest)), "")
+        raise ConfigError(fault(key)) if key else OutsideSubset(fault(NO_REFERENCE, f"${{{expression}}}"))
     if re.search(r"\.\s*[0-9]+\s*\.\s*[0-9]+(?![\w-])", expression):
         raise ConfigError(fault("Invalid legacy index syntax"))
     return reference_of(expression, steps)
+
+
+EXPRESSION_FAULTS = (  # what stands where an expression breaks off: behind 0 at its start, behind 1 later
+    ("[01]'", "Invalid character/'"), (r"[01][@`\\;^$]", "Invalid character"),
+    (r"0[,.)\]}:=*%<>&|?+]|0\Z", "Invalid expression"), ("0", ""),
+    (r"1\.(?!\.\.|[ \t\r\n]*\*)", "Invalid attribute name"), (r"1\[[ \t\r\n]*(\]|\Z)", "Invalid expression"),
+    (r'1\[[ \t\r\n]*([0-9]+|"[^"]*")\Z', "Missing close bracket on index"),
+    ("1:", "Extra characters after interpolation expression/:"),
+    (r'1(\.\.\.|[,)\]}{"\w]|=(?!=))', "Extra characters after interpolation expression"))
 
 
 def parse_traversal(text: str, static: bool = False) -> Tuple[Steps, int]:
@@ -1176,8 +1065,8 @@ def parse_traversal(text: str, static: bool = False) -> Tuple[Steps, int]:
     if match is None or not is_name(match[0]):
         return [], 0
     steps: Steps = [(cleaned(match[0]), False)]
-    end = match.end()
     while True:
+        end = match.end()
         match = STEP.match(text, end)
         if match is None:
             return steps, end
@@ -1186,11 +1075,7 @@ def parse_traversal(text: str, static: bool = False) -> Tuple[Steps, int]:
             name, index = None, name
         if name and not is_name(name):
             return steps, end
-        if name:
-            steps.append((cleaned(name), False))
-        else:
-            steps.append((int(index[-18:]) if index else unescaped(key), True))
-        end = match.end()
+        steps.append((cleaned(name), False) if name else (int(index[-18:]) if index else unescaped(key), True))
 
 
 def unescaped(key: str) -> str:
@@ -1204,64 +1089,34 @@ def reference_of(text: str, steps: Steps) -> Reference:
     """Return the reference that a traversal is: ``resource.TYPE.NAME`` equals ``TYPE.NAME``."""
     names = tuple(step for step, _ in steps)
     indexed = [is_index for _, is_index in steps] + [False, False, False]
-    root = str(names[0])
-    if root == "local" and len(names) > 1 and not indexed[1]:
-        return Reference(text, f"local.{names[1]}", root, names[2:], indexed[2])
-    if root in OBJECTS or root in RESERVED:
+    prefixed_form = names[0] == "resource"
+    root = str(names[0]) if names[0] in OBJECTS or names[0] in RESERVED else "resource"
+    if prefixed_form and len(names) > 2 and not indexed[1]:
+        names, indexed, prefixed_form = names[1:], indexed[1:], False
+    if prefixed_form or root not in ("local", "resource") or len(names) < 2 or indexed[1]:
         return Reference(text, "", "terraform" if root == "tofu" else root, names[1:], indexed[1])
-    if root == "resource" and len(names) > 2 and not indexed[1]:
-        names, indexed = names[1:], indexed[1:]
-    elif root == "resource" or len(names) < 2:
-        return Reference(text, "", "resource", names[1:], indexed[1])
-    if indexed[1]:
-        return Reference(text, "", "resource", names[1:], True)
-    return Reference(text, f"{names[0]}.{names[1]}", "resource", names[2:], indexed[2])
+    return Reference(text, f"{names[0]}.{names[1]}", root, names[2:], indexed[2])
 
 
-def expression_error(expression: str, position: int) -> ConfigError:
-    """Return why an expression is no reference: the real grammar's error if it has one, else the refusal."""
-    rest = expression[position:].lstrip(BLANK)
-    first, index = rest[:1], rest[1:].lstrip(BLANK)
-    key = ""
-    if first and first in "'@`\\;^$":
-        key = "Invalid character/'" if first == "'" else "Invalid character"
-    elif position == 0:
-        key = "Invalid expression" if not first or first in ",.)]}:=*%<>&|?+" else ""
-    elif first == "." and not rest.startswith("...") and index[:1] != "*":
-        key = "Invalid attribute name"
-    elif first == "[" and index[:1] in ("", "]"):
-        key = "Invalid expression"
-    elif first == "[" and re.fullmatch(r'[0-9]+|"[^"]*"', index):
-        key = "Missing close bracket on index"
-    elif first == ":":
-        key = "Extra characters after interpolation expression/:"
-    elif rest.startswith("...") or first in tuple(',)]}{"') or re.match(r"=(?!=)|\w", rest):
-        key = "Extra characters after interpolation expression"
-    return ConfigError(fault(key)) if key else outside_subset(f"${{{expression}}}")
+Templates = List[Tuple[Tuple[int, ...], str]]  # each with the child numbers that lead to it
 
 
-def templates_in(value: Value) -> List[Tuple[Tuple[int, ...], str]]:
-    """Return every string and object key with an opening brace, with the child numbers that lead to it."""
-    found: List[Tuple[Tuple[int, ...], str]] = []
-    collect_templates(value, (), found)
+def templates_in(value: Value, trail: Tuple[int, ...] = (), found: Optional[Templates] = None) -> Templates:
+    """Return every string and object key with an opening brace, with the child numbers that lead to it.
+
+    Strings are looked at before a call is spent on them.
+    """
+    found = [] if found is None else found
+    if isinstance(value, str) and "{" in value:
+        found.append((trail, value))
+    children = (items(value) if isinstance(value, dict) else
+                [("", item) for item in value] if isinstance(value, list) else ())
+    for number, (key, item) in enumerate(children):
+        if "{" in key:
+            found.append(((*trail, number), key))
+        if item.__class__ in NESTING or item.__class__ is str and "{" in item:
+            templates_in(item, (*trail, number), found)
     return found
-
-
-def collect_templates(value: Value, trail: Tuple[int, ...], found: List[Tuple[Tuple[int, ...], str]]) -> None:
-    """Add the templates in a value to ``found``; strings are looked at before a call is spent on them."""
-    if isinstance(value, str):
-        if "{" in value:
-            found.append((trail, value))
-    elif isinstance(value, dict):
-        for number, (key, item) in enumerate(items(value)):
-            if "{" in key:
-                found.append(((*trail, number), key))
-            if item.__class__ in NESTING or item.__class__ is str and "{" in item:
-                collect_templates(item, (*trail, number), found)
-    elif isinstance(value, list):
-        for number, item in enumerate(value):
-            if item.__class__ in NESTING or item.__class__ is str and "{" in item:
-                collect_templates(item, (*trail, number), found)
 
 
 def references_in(value: Value) -> Iterator[Tuple[Tuple[int, ...], str, Reference]]:
@@ -1361,35 +1216,34 @@ class Config:
     """Everything that the files of one directory declare; ``sources`` are the texts that were read."""
 
     def __init__(self, directory: str, sources: Dict[str, str]) -> None:
-        self.directory = directory
-        self.sources = sources
+        self.directory, self.sources = directory, sources
         self.resources: Dict[str, Resource] = {}
         self.locals: Dict[str, Local] = {}
         self.outputs: Dict[str, Output] = {}
         self.warnings: List[Diagnostic] = []
 
 
-class Problems:
-    """The errors found while reading; ``later`` are looked at only when there are no others."""
+class Reading:
+    """A configuration while it is read, and its errors; ``later`` are looked at only when there are no others."""
 
-    def __init__(self, sources: Dict[str, str]) -> None:
-        self.sources = sources
+    def __init__(self, config: Config) -> None:
+        self.config = config
         self.found: List[Diagnostic] = []
         self.later: List[Diagnostic] = []
         self.incomplete = False  # a file could not be read, so a name may seem undeclared that is not
+        self.override = False  # whether the file that is read now overrides the others
         self.layouts: Dict[str, Layout] = {}
 
     def report(self, key: str, spot: Spot, *facts: object) -> None:
         """Note an error."""
         self.found.append(fault(key, *facts, spot=spot))
 
-    def refuse(self, name: str, spot: Spot) -> None:
-        """Note the use of something that minigraph does not have."""
-        self.report('minigraph does not support "{}"', spot, name, REFUSED[name])
-
-    def extraneous(self, name: str, known: Iterable[str], spot: Spot) -> None:
-        """Note a property that no block of this kind has."""
-        self.report("Extraneous JSON object property", spot, name, did_you_mean(name, known))
+    def unexpected(self, name: str, spot: Spot, refused: Iterable[str], known: Iterable[str]) -> None:
+        """Note a property that minigraph does not have, or that no block of this kind has."""
+        if name in refused:
+            self.report('minigraph does not support "{}"', spot, name, REFUSED[name])
+        elif name not in known:
+            self.report("Extraneous JSON object property", spot, name, did_you_mean(name, known))
 
     def templates(self, value: Value, spot: Spot) -> None:
         """Note what is more than plain references in the templates of a value: edges might be missing."""
@@ -1402,11 +1256,19 @@ class Problems:
             except ConfigError:
                 pass  # reported when the value is evaluated, after the search for cycles
 
-    def span(self, spot: Spot, part: str = "value") -> str:
+    def span(self, spot: Spot) -> str:
         """Return the range of an earlier declaration, to name it in an error."""
         if spot.file not in self.layouts:
-            self.layouts[spot.file] = Layout(spot.file, self.sources[spot.file])
-        return self.layouts[spot.file].span(spot._replace(part=part))
+            self.layouts[spot.file] = Layout(spot.file, self.config.sources[spot.file])
+        return self.layouts[spot.file].span(spot)
+
+    def fits(self, first: Optional[Spot], duplicate: str, name: Spot, missing: str, body: Spot, *facts: object) -> bool:
+        """Return whether a name is declared for the first time or, in an override file, was declared before."""
+        if first and not self.override:
+            self.report(duplicate, name, *facts, self.span(first))
+        elif self.override and not first and not self.incomplete:
+            self.report(missing, body, *facts)
+        return self.override == bool(first)
 
 
 def argument_spot(owner: Union[Resource, Output], *path: Union[str, int], part: str = "value") -> Spot:
@@ -1431,54 +1293,54 @@ def load_config(directory: str, sources: Optional[Dict[str, str]] = None) -> Con
     Raises ConfigError with everything that is wrong in any file. What only a look at several blocks can tell
     (references, argument names) is checked later, after the search for cycles, as in the real engine.
     """
-    unreadable: List[Diagnostic] = []
-    native: List[str] = []
-    if sources is None:
-        names, native = configuration_files(directory)
-        sources = read_texts(directory, names, unreadable)
-    config, problems = Config(directory, sources), Problems(sources)
-    if native:
-        config.warnings.append(native_warning(native))
-    problems.found += unreadable
-    read_documents(config, problems)
-    found = problems.found or problems.later
-    if found:
-        raise ConfigError(placed(found, sources))
-    return config
-
-
-def read_documents(config: Config, problems: Problems) -> None:
-    """Read all files into the configuration, overrides last, without the garbage collector.
-
-    It would search a million new objects for loops again and again: three times the time for a large file.
-    """
     import gc
+    config = Config(directory, {} if sources is None else sources)
+    reading = Reading(config)
+    if sources is None:
+        read_files(reading)
     enabled = gc.isenabled()
-    gc.disable()
+    gc.disable()  # it would search new objects for loops again and again: three times the time for a large file
     for file in sorted(config.sources, key=lambda name: (is_override(name), os.fsencode(name))):
         try:
-            read_document(read_json(config.sources[file], file), file, config, problems)
+            read_document(read_json(config.sources[file], file), Spot(file), reading)
         except ConfigError as error:
-            problems.found += error.diagnostics
-            problems.incomplete = True
+            reading.found += error.diagnostics
+            reading.incomplete = True
     gc.freeze()
     if enabled:
         gc.enable()
+    found = reading.found or reading.later
+    if found:
+        raise ConfigError(placed(found, config.sources))
+    return config
 
 
-def configuration_files(directory: str) -> Tuple[List[str], List[str]]:
-    """Return the names of the files to read, and of those in native syntax, in byte order of the names."""
+def read_files(reading: Reading) -> None:
+    """Read the files of the directory in byte order of their names; every bad byte is U+FFFD, as in the real engine."""
+    config = reading.config
     try:
-        with os.scandir(directory) as entries:
-            found = [entry.name for entry in entries if not entry.is_dir(follow_symlinks=False)]
+        with os.scandir(config.directory) as entries:
+            found = {entry.name for entry in entries if not entry.is_dir(follow_symlinks=False)}
     except OSError as error:
-        raise ConfigError(fault("Failed to read module directory", directory, error.strerror)) from None
-    names = [name for name in sorted(found, key=os.fsencode)
-             if not name.startswith(".") and not name.endswith("~") and not (name[:1] == "#" == name[-1:])]
-    preferred = {name[:-10] for name in names if name.endswith(".tofu.json")}  # x.tofu.json hides x.tf.json
-    read = [name for name in names
-            if name.endswith(".tofu.json") or name.endswith(".tf.json") and name[:-8] not in preferred]
-    return read, [name for name in names if name.endswith((".tf", ".tofu"))]
+        raise ConfigError(fault("Failed to read module directory", config.directory, error.strerror)) from None
+    names = sorted((name for name in found if not re.fullmatch(r"(?s:\..*|.*~|#|#.*#)", name)), key=os.fsencode)
+    native = [name for name in names if name.endswith((".tf", ".tofu"))]
+    if native:
+        config.warnings.append(Diagnostic(
+            "Files in native syntax are not read", "minigraph reads *.tf.json and *.tofu.json only. What these files"
+            f" declare is missing here: {', '.join(native)}.", severity="warning"))
+    for name in names:
+        hidden = name.endswith(".tf.json") and f"{name[:-8]}.tofu.json" in found
+        if hidden or not name.endswith((".tf.json", ".tofu.json")):
+            continue
+        try:
+            with open(os.path.join(config.directory, name), "rb") as file:
+                data = file.read()
+            config.sources[name] = data.decode()
+        except OSError as error:
+            reading.found.append(fault("Failed to read file", name, error.strerror))
+        except UnicodeDecodeError:
+            config.sources[name] = re.sub("[\udc80-\udcff]", "\ufffd", data.decode("utf-8", "surrogateescape"))
 
 
 def is_override(file: str) -> bool:
@@ -1487,48 +1349,22 @@ def is_override(file: str) -> bool:
     return stem == "override" or stem.endswith("_override")
 
 
-def read_texts(directory: str, names: List[str], unreadable: List[Diagnostic]) -> Dict[str, str]:
-    """Return the text of each file; every bad byte is U+FFFD, as the real engine reads it."""
-    texts = {}
-    for name in names:
-        try:
-            with open(os.path.join(directory, name), "rb") as file:
-                data = file.read()
-        except OSError as error:
-            unreadable.append(fault("Failed to read file", name, error.strerror))
-            continue
-        try:
-            texts[name] = data.decode()
-        except UnicodeDecodeError:
-            texts[name] = re.sub("[\udc80-\udcff]", "\ufffd", data.decode("utf-8", "surrogateescape"))
-    return texts
-
-
-def native_warning(names: List[str]) -> Diagnostic:
-    """Return the warning about files that the real tools would read as well."""
-    return Diagnostic(
-        "Files in native syntax are not read", "minigraph reads *.tf.json and *.tofu.json only. What"
-        " these files"
-        f" declare is missing here: {', '.join(names)}.", severity="warning")
-
-
-def read_document(value: Value, file: str, config: Config, problems: Problems) -> None:
+def read_document(value: Value, spot: Spot, reading: Reading) -> None:
     """Add everything that one file declares to the configuration."""
+    reading.override = is_override(spot.file)
     if not isinstance(value, (dict, list)):
-        problems.report("Root value must be object", Spot(file))
+        reading.report("Root value must be object", spot)
         return
-    for name, block, spot in properties(value, Spot(file), CONTENTS_OF_BLOCK, problems):
+    for name, block, where in properties(value, spot, CONTENTS_OF_BLOCK, reading):
         if name in BLOCK_READERS:
-            BLOCK_READERS[name](block, spot, config, problems)
+            BLOCK_READERS[name](block, where, reading)
         elif name == "required_providers":
-            problems.report("Invalid required_providers block", key_of(spot))
-        elif name in BLOCKS:
-            problems.refuse(name, key_of(spot))
+            reading.report("Invalid required_providers block", key_of(where))
         elif name != "//":
-            problems.extraneous(name, BLOCKS, key_of(spot))
+            reading.unexpected(name, key_of(where), BLOCKS, BLOCKS)
 
 
-def properties(value: Value, spot: Spot, purpose: str, problems: Problems) -> List[Tuple[str, Value, Spot]]:
+def properties(value: Value, spot: Spot, purpose: str, reading: Reading) -> List[Tuple[str, Value, Spot]]:
     """Return the properties of an object, or of all objects in an array: the real engine flattens arrays."""
     objects, kinds = [(value, spot)], "Either a JSON object or JSON array of objects"
     if isinstance(value, list):
@@ -1538,80 +1374,88 @@ def properties(value: Value, spot: Spot, purpose: str, problems: Problems) -> Li
         if isinstance(item, dict):
             found += [(key, inner, child(where, number)) for number, (key, inner) in enumerate(items(item))]
         elif item is not None or where is not spot:
-            problems.report("Incorrect JSON value type", where, kinds, purpose)
+            reading.report("Incorrect JSON value type", where, kinds, purpose)
     return found
 
 
 Labels = Tuple[Tuple[str, Spot], ...]  # each label of a block with its spot
 
 
-def block_bodies(kind: str, labels: Sequence[str], value: Value, spot: Spot, problems: Problems,
+def block_bodies(kind: str, labels: Sequence[str], value: Value, spot: Spot, reading: Reading,
                  used: Labels = ()) -> Iterator[Tuple[Labels, Value, Spot]]:
-    """Yield labels, body and spot of every block: an object for each label, then one body or several."""
+    """Yield labels, body and spot of every block: an object for each label, then one body or several.
+
+    Where a body is a plain value, probably a level of names is missing.
+    """
+    name = used[-1][0] if used else ""
+    hint = ' A "//" comment may stand inside a body only.' if name == "//" else ""
     if labels:
-        count = len(problems.found)
-        comment = '. A "//" comment may stand inside a body only' if used and used[-1][0] == "//" else ""
-        found = properties(value, spot, f"to specify {labels[0]} labels for this block{comment}", problems)
-        if not found and len(problems.found) == count:
-            problems.report("Missing block label", spot, kind, labels[0])
-        for name, inner, where in found:
-            yield from block_bodies(kind, labels[1:], inner, where, problems, (*used, (name, where)))
+        count = len(reading.found)
+        purpose = f"to specify {labels[0]} labels for this block.{hint}"[:-1]  # the message ends in a full stop
+        found = properties(value, spot, purpose, reading)
+        if not found and len(reading.found) == count:
+            reading.report("Missing block label", spot, kind, labels[0])
+        for label, inner, where in found:
+            yield from block_bodies(kind, labels[1:], inner, where, reading, (*used, (label, where)))
     elif isinstance(value, dict):
         yield used, value, spot
     elif isinstance(value, list):
         for number, item in enumerate(value):
             yield used, item, child(spot, number)
     elif value is not None:
-        problems.report("Incorrect JSON value type/body", spot, kind, level_hint(kind, used))
+        if name and not hint:
+            shape = '"TYPE": {"NAME": {...}}' if kind == "resource" else '"NAME": {"value": ...}'
+            block = "resource" if kind == "resource" else "output"
+            hint = f' "{name}" stands where the name of the {kind} is expected: {{"{block}": {{{shape}}}}}.'
+        reading.report("Incorrect JSON value type/body", spot, kind, hint)
 
 
-def level_hint(kind: str, used: Labels) -> str:
-    """Return what probably happened where a body is a plain value: a level of names is missing."""
-    name = used[-1][0] if used else ""
-    if name == "//":
-        return ' A "//" comment may stand inside a body only.'
-    shape = '"output": {"NAME": {"value": ...}}'
-    if kind == "resource":
-        shape = '"resource": {"TYPE": {"NAME": {...}}}'
-    return f' "{name}" stands where the name of the {kind} is expected: {{{shape}}}.' if name else ""
-
-
-def read_body(value: Value, spot: Spot, problems: Problems) -> Body:
+def read_body(value: Value, spot: Spot, reading: Reading) -> Body:
     """Return the settings of a block; several objects in an array make one body; no setting may repeat."""
     if type(value) is dict:
         return Body({k: v for k, v in value.items() if k != "//"} if "//" in value else value, spot, value)
     values: Dict[str, Value] = {}
     spots: Dict[str, Spot] = {}
-    for name, item, where in properties(value, spot, CONTENTS_OF_BLOCK, problems):
+    for name, item, where in properties(value, spot, CONTENTS_OF_BLOCK, reading):
         if name == "lifecycle" and name in values:
-            problems.report("Duplicate lifecycle block", where, problems.span(spots[name]))
+            reading.report("Duplicate lifecycle block", where, reading.span(spots[name]))
         elif name in values:
-            problems.report("Duplicate argument", key_of(where), name, problems.span(spots[name], "key"))
+            reading.report("Duplicate argument", key_of(where), name, reading.span(key_of(spots[name])))
         elif name != "//":
             values[name], spots[name] = item, where
     return Body(values, spot, value, spots)
 
 
-def read_resources(value: Value, spot: Spot, config: Config, problems: Problems) -> None:
-    """Add the resources of one "resource" property."""
-    override = is_override(spot.file)
-    blocks = block_bodies("resource", ("type", "name"), value, spot, problems)
+def read_resources(value: Value, spot: Spot, reading: Reading) -> None:
+    """Add the resources of one "resource" property, or put what an override file says over them."""
+    resources = reading.config.resources
+    blocks = block_bodies("resource", ("type", "name"), value, spot, reading)
     for ((kind, kind_spot), (name, name_spot)), body, where in blocks:
         if not is_name(kind):
-            problems.report("Invalid resource type name", key_of(kind_spot))
+            reading.report("Invalid resource type name", key_of(kind_spot))
         elif kind not in SCHEMAS:
-            problems.later.append(unknown_type(kind, key_of(kind_spot)))
+            reading.later.append(unknown_type(kind, key_of(kind_spot)))
         if not is_name(name):
-            problems.report("Invalid resource name", key_of(name_spot))
-        resource = read_resource(kind, name, body, where, problems)
-        base = config.resources.get(resource.address)
-        if override:
-            override_resource(base, resource, config, problems)
-        elif base:
-            first = problems.span(base.spot)
-            problems.report('Duplicate resource "{0}" configuration', name_spot, kind, name, first)
-        else:
-            config.resources[resource.address] = resource
+            reading.report("Invalid resource name", key_of(name_spot))
+        new = read_resource(kind, name, body, where, reading)
+        base = resources.get(new.address)
+        if reading.fits(base and base.spot, 'Duplicate resource "{0}" configuration', name_spot,
+                        "Missing resource to override", where, kind, name):
+            resources[new.address] = overridden(base, new) if base else new
+
+
+def overridden(base: Resource, new: Resource) -> Resource:
+    """Return a resource with a block of an override file over it: arguments and lifecycle settings one by one.
+
+    As in the real engine replace_triggered_by is not taken over.
+    """
+    before, after = base.lifecycle, new.lifecycle
+    given: Dict[str, Any] = {
+        name: setting for name, setting in zip(LIFECYCLE_SETTINGS[:3], after)
+        if setting is not None and getattr(before, name) != "all"}
+    lifecycle = before._replace(spots={**before.spots, **after.spots}, **given)
+    source = merged_body(base.source, new.source)
+    return base._replace(body={**base.body, **new.body}, source=source, lifecycle=lifecycle)
 
 
 def unknown_type(kind: str, spot: Spot) -> Diagnostic:
@@ -1622,87 +1466,84 @@ def unknown_type(kind: str, spot: Spot) -> Diagnostic:
     return fault("Missing required provider", provider, ", ".join(sorted(SCHEMAS)), hint, spot=spot)
 
 
-def read_resource(kind: str, name: str, value: Value, spot: Spot, problems: Problems) -> Resource:
+def read_resource(kind: str, name: str, value: Value, spot: Spot, reading: Reading) -> Resource:
     """Return a resource with its meta-arguments parted from its arguments."""
-    body = read_body(value, spot, problems)
+    body = read_body(value, spot, reading)
     arguments, depends_on, lifecycle = body.values, [], Lifecycle()
     if not META_ARGUMENTS.isdisjoint(arguments):
         for setting in arguments:
             if setting == "depends_on":
-                depends_on = read_dependencies(body, problems)
+                depends_on = read_dependencies(body, reading)
             elif setting == "lifecycle":
-                lifecycle = read_lifecycle(body, problems)
+                lifecycle = read_lifecycle(body, reading)
             elif setting in META_ARGUMENTS:
-                problems.refuse(setting, body.at(setting, "key"))
+                reading.unexpected(setting, body.at(setting, "key"), META_ARGUMENTS, ())
         arguments = {key: item for key, item in arguments.items() if key not in META_ARGUMENTS}
     for argument, item in arguments.items():
         if item.__class__ is not str or "{" in item:
-            problems.templates(item, body.at(argument))
+            reading.templates(item, body.at(argument))
     return Resource(f"{kind}.{name}", kind, name, arguments, depends_on, lifecycle, spot, body)
 
 
-def read_dependencies(body: Body, problems: Problems) -> List[Reference]:
-    """Return the references of depends_on: a list of bare addresses of whole objects."""
-    value, spot = body.values["depends_on"], body.at("depends_on")
-    if not isinstance(value, list):
-        problems.report("Invalid expression/list", spot)
-        return []
+def elements(body: Body, name: str, reading: Reading) -> List[Tuple[Value, Spot]]:
+    """Return the elements of a setting that must be a list, each with its spot; none where it is not set."""
+    value, spot = body.values.get(name, []), body.at(name)
+    if isinstance(value, list):
+        return [(item, child(spot, number)) for number, item in enumerate(value)]
+    reading.report("Invalid expression/list", spot)
+    return []
+
+
+def read_dependencies(body: Body, reading: Reading) -> List[Reference]:
+    """Return the references of depends_on: a list of bare addresses of whole objects, not to be overridden."""
     found = []
-    for number, item in enumerate(value):
-        reference = static_reference(item)
-        if reference is None:
-            problems.report("Invalid expression/static", child(spot, number), bare_hint(item))
+    for item, spot in elements(body, "depends_on", reading):
+        steps = static_steps(item, spot, reading)
+        if not steps:
             continue
+        reference = reference_of(item.strip(BLANK), steps)
         found.append(reference)
         known_before = reference.root in ("path", "terraform")
         if reference.indexed and reference.target and reference.root == "resource":
-            problems.report("Unexpected resource instance key", child(spot, number), reference.target)
+            reading.report("Unexpected resource instance key", spot, reference.target)
         elif (reference.target or known_before) and len(reference.steps) > known_before:
-            problems.report("Invalid depends_on reference", child(spot, number))
+            reading.report("Invalid depends_on reference", spot)
+    for number in range(len(found) if reading.override else 0):
+        reading.report("Unsupported override", child(body.at("depends_on"), number))
     return found
 
 
-def static_steps(item: Value) -> Steps:
-    """Return the steps of a bare traversal, none where the item is anything else."""
+def static_steps(item: Value, spot: Spot, reading: Reading) -> Steps:
+    """Return the steps of a bare traversal; anything else is an error, likeliest an address with ${ } around it."""
     text = item.strip(BLANK) if isinstance(item, str) else ""
     steps, end = parse_traversal(text, static=True)
+    if not steps or end < len(text):
+        hint = " Write the bare address, without ${ }." if "${" in text else ""
+        reading.report("Invalid expression/static", spot, hint)
     return steps if end == len(text) else []
 
 
-def static_reference(item: Value) -> Optional[Reference]:
-    """Return the reference that a bare text is, or None."""
-    steps = static_steps(item)
-    return reference_of(item.strip(BLANK), steps) if steps else None
-
-
-def bare_hint(item: Value) -> str:
-    """Return the advice for the likeliest slip: an address with ${ } around it."""
-    return " Write the bare address, without ${ }." if isinstance(item, str) and "${" in item else ""
-
-
-def read_lifecycle(outer: Body, problems: Problems) -> Lifecycle:
+def read_lifecycle(outer: Body, reading: Reading) -> Lifecycle:
     """Return the lifecycle settings of a resource: literals, and lists of bare references."""
     spot = outer.at("lifecycle")
-    blocks = list(block_bodies("lifecycle", (), outer.values["lifecycle"], spot, problems))
+    blocks = list(block_bodies("lifecycle", (), outer.values["lifecycle"], spot, reading))
     if not blocks:
         return Lifecycle()
     if len(blocks) > 1:
-        problems.report("Duplicate lifecycle block", spot, problems.span(spot))
-    body = read_body(blocks[0][1], blocks[0][2], problems)
+        reading.report("Duplicate lifecycle block", spot, reading.span(spot))
+    body = read_body(blocks[0][1], blocks[0][2], reading)
     for name in body.values:
-        if name in ("precondition", "postcondition", "destroy", "enabled"):
-            problems.refuse(name, body.at(name, "key"))
-        elif name not in LIFECYCLE_SETTINGS:
-            problems.extraneous(name, LIFECYCLE_SETTINGS, body.at(name, "key"))
+        refused = ("precondition", "postcondition", "destroy", "enabled")
+        reading.unexpected(name, body.at(name, "key"), refused, LIFECYCLE_SETTINGS)
     return Lifecycle(
-        literal_bool(body, "create_before_destroy", problems),
-        literal_bool(body, "prevent_destroy", problems),
-        read_ignored(body, problems),
-        read_triggers(body, problems),
+        literal_bool(body, "create_before_destroy", reading),
+        literal_bool(body, "prevent_destroy", reading),
+        read_ignored(body, reading),
+        read_triggers(body, reading),
         {name: body.at(name) for name in body.values})
 
 
-def literal_bool(body: Body, name: str, problems: Problems) -> Optional[bool]:
+def literal_bool(body: Body, name: str, reading: Reading) -> Optional[bool]:
     """Return a truth value that must be written out: true, false, or one of these and 1, 0 as a string."""
     if name not in body.values:
         return None
@@ -1714,213 +1555,150 @@ def literal_bool(body: Body, name: str, problems: Problems) -> Optional[bool]:
         wrong = "a bool is required"
         if value.lower() in ("true", "false"):
             wrong += f'; to convert from string, use lowercase "{value.lower()}"'
-    problems.report("Unsuitable value type", body.at(name), wrong)
+    reading.report("Unsuitable value type", body.at(name), wrong)
     return None
 
 
-def read_ignored(body: Body, problems: Problems) -> Union[None, str, List[Path]]:
+def read_ignored(body: Body, reading: Reading) -> Union[None, str, List[Path]]:
     """Return what ignore_changes names: None, "all", or paths of attributes."""
-    value = body.values.get("ignore_changes", [])
-    spot = body.at("ignore_changes")
-    if value == "all":
+    if body.values.get("ignore_changes") == "all":
         return "all"
-    if not isinstance(value, list):
-        problems.report("Invalid expression/list", spot)
-        return None
     found: List[Path] = []
-    for number, item in enumerate(value):
-        steps = static_steps(item)
+    for item, spot in elements(body, "ignore_changes", reading):
         if isinstance(item, str) and item.strip(BLANK) == "*":
-            problems.report("Invalid ignore_changes wildcard", spot)
-        elif not steps:
-            problems.report("Invalid expression/static", child(spot, number), bare_hint(item))
-        found.append(tuple(step for step, _ in steps))
+            reading.report("Invalid ignore_changes wildcard", body.at("ignore_changes"))
+        else:
+            found.append(tuple(step for step, _ in static_steps(item, spot, reading)))
     return found or None
 
 
-def read_triggers(body: Body, problems: Problems) -> List[Reference]:
+def read_triggers(body: Body, reading: Reading) -> List[Reference]:
     """Return the references of replace_triggered_by: resources, or attributes of them."""
-    value, spot = body.values.get("replace_triggered_by", []), body.at("replace_triggered_by")
-    if not isinstance(value, list):
-        problems.report("Invalid expression/list", spot)
-        return []
     found = []
-    for number, item in enumerate(value):
-        if not isinstance(item, str) or "${" in item:
-            key = "Invalid expression/static" if isinstance(item, str) else "Invalid reference expression"
-            problems.report(key, child(spot, number), bare_hint(item))
-            continue
-        try:
-            found.append(parse_reference(item))
-        except ConfigError as error:
-            problems.found += [wrong._replace(spot=child(spot, number)) for wrong in error.diagnostics]
-            continue
-        if found[-1].root != "resource":
-            problems.report("Invalid reference in replace_triggered_by expression", child(spot, number))
+    for item, spot in elements(body, "replace_triggered_by", reading):
+        if not isinstance(item, str):
+            reading.report("Invalid reference expression", spot)
+        elif "${" not in item or static_steps(item, spot, reading):
+            try:
+                found.append(parse_reference(item))
+                if found[-1].root != "resource":
+                    reading.report("Invalid reference in replace_triggered_by expression", spot)
+            except ConfigError as error:
+                reading.found += [wrong._replace(spot=spot) for wrong in error.diagnostics]
     return found
-
-
-def override_resource(base: Optional[Resource], new: Resource, config: Config, problems: Problems) -> None:
-    """Put a block of an override file over a resource: arguments and lifecycle settings one by one.
-
-    As in the real engine replace_triggered_by is not taken over, and depends_on may not be overridden.
-    """
-    for number in range(len(new.depends_on)):
-        problems.report("Unsupported override", argument_spot(new, "depends_on", number))
-    if base is None:
-        if not problems.incomplete:
-            problems.report("Missing resource to override", new.spot, new.type, new.name)
-        return
-    before, after = base.lifecycle, new.lifecycle
-    create_first, prevent = after.create_before_destroy, after.prevent_destroy
-    config.resources[base.address] = base._replace(
-        body={**base.body, **new.body},
-        source=merged_body(base.source, new.source),
-        lifecycle=Lifecycle(
-            before.create_before_destroy if create_first is None else create_first,
-            before.prevent_destroy if prevent is None else prevent,
-            "all" if "all" in (before.ignore_changes, after.ignore_changes) else
-            after.ignore_changes or before.ignore_changes,
-            before.replace_triggered_by, {**before.spots, **after.spots}))
 
 
 def merged_body(base: Body, new: Body) -> Body:
     """Return a body with the settings of a second one put over it, each with its own spot."""
-    spots = {**{name: base.at(name) for name in base.values}, **{name: new.at(name) for name in new.values}}
+    spots = {name: body.at(name) for body in (base, new) for name in body.values}
     return Body({**base.values, **new.values}, base.spot, base.raw, spots)
 
 
-def read_locals(value: Value, spot: Spot, config: Config, problems: Problems) -> None:
+def read_locals(value: Value, spot: Spot, reading: Reading) -> None:
     """Add the local values of one "locals" property: an object, or an array of objects."""
-    for _, body, where in block_bodies("locals", (), value, spot, problems):
+    known = reading.config.locals
+    for _, body, where in block_bodies("locals", (), value, spot, reading):
         if not isinstance(body, dict):
-            problems.report("Incorrect JSON value type", where, "A JSON object",
-                            "setting the arguments for this block")
+            purpose = "setting the arguments for this block"
+            reading.report("Incorrect JSON value type", where, "A JSON object", purpose)
             continue
         here: Dict[str, Spot] = {}
-        for name, item, place in properties(body, where, "", problems):
+        for name, item, place in properties(body, where, "", reading):
             if name == "//":
                 continue
+            key, base = key_of(place), known.get(name)
             if not is_name(name):
-                problems.report("Invalid local value name", key_of(place))
-            problems.templates(item, place)
+                reading.report("Invalid local value name", key)
+            reading.templates(item, place)
             if name in here:
-                first = problems.span(here[name], "key")
-                problems.report("Duplicate attribute definition", key_of(place), name, first)
-            else:
-                here[name] = place
-                declare_local(Local(name, item, place), config, problems)
+                reading.report("Duplicate attribute definition", key, name, reading.span(key_of(here[name])))
+                continue
+            here[name] = place
+            fits = reading.fits(base and key_of(base.spot), "Duplicate local value definition", key,
+                                "Missing base local value definition to override", key, name)
+            if fits or not base:
+                known[name] = Local(name, item, place)
 
 
-def declare_local(local: Local, config: Config, problems: Problems) -> None:
-    """Add a local value, or replace the one that an override file means."""
-    base, key = config.locals.get(local.name), key_of(local.spot)
-    if is_override(key.file):
-        if base is None and not problems.incomplete:
-            problems.report("Missing base local value definition to override", key, local.name)
-    elif base:
-        problems.report("Duplicate local value definition", key, local.name, problems.span(base.spot, "key"))
-        return
-    config.locals[local.name] = local
-
-
-def read_outputs(value: Value, spot: Spot, config: Config, problems: Problems) -> None:
-    """Add the outputs of one "output" property."""
-    override = is_override(spot.file)
-    for ((name, name_spot),), body, where in block_bodies("output", ("name",), value, spot, problems):
+def read_outputs(value: Value, spot: Spot, reading: Reading) -> None:
+    """Add the outputs of one "output" property, or put what an override file says over them."""
+    outputs = reading.config.outputs
+    for ((name, name_spot),), body, where in block_bodies("output", ("name",), value, spot, reading):
         if not is_name(name):
-            problems.report("Invalid output name", key_of(name_spot))
-        output = read_output(name, body, where, problems)
-        base = config.outputs.get(name)
-        if override:
-            override_output(base, output, config, problems)
-        elif base:
-            problems.report("Duplicate output definition", name_spot, name, problems.span(base.source.spot))
-        else:
-            config.outputs[name] = output
+            reading.report("Invalid output name", key_of(name_spot))
+        new = read_output(name, body, where, reading)
+        base = outputs.get(name)
+        if not reading.fits(base and base.source.spot, "Duplicate output definition", name_spot,
+                            "Missing base output definition to override", where, name):
+            continue
+        if base:
+            source, given = merged_body(base.source, new.source), new.source.values
+            new = base._replace(
+                value=source.values.get("value"), spot=source.at("value"), source=source,
+                sensitive=new.sensitive if "sensitive" in given else base.sensitive,
+                description=new.description if "description" in given else base.description)
+        outputs[name] = new
 
 
-def read_output(name: str, value: Value, spot: Spot, problems: Problems) -> Output:
+def read_output(name: str, value: Value, spot: Spot, reading: Reading) -> Output:
     """Return an output; only an override file may leave out the value."""
-    count = len(problems.found)
-    body = read_body(value, spot, problems)
+    count = len(reading.found)
+    body = read_body(value, spot, reading)
     for setting in body.values:
         if setting == "postcondition":
-            problems.report("Postconditions are not allowed", body.at(setting, "key"))
-        elif setting == "precondition":
-            problems.refuse(setting, body.at(setting, "key"))
-        elif setting not in OUTPUT_SETTINGS:
-            problems.extraneous(setting, OUTPUT_SETTINGS, body.at(setting, "key"))
+            reading.report("Postconditions are not allowed", body.at(setting, "key"))
+        else:
+            reading.unexpected(setting, body.at(setting, "key"), ("precondition",), OUTPUT_SETTINGS)
     if "value" in body.values:
-        problems.templates(body.values["value"], body.at("value"))
-    elif not is_override(spot.file) and (isinstance(value, dict) or len(problems.found) == count):
-        problems.report("Missing required argument", spot._replace(part="end"), "value")
-    if literal_bool(body, "ephemeral", problems):
-        problems.report("Ephemeral output not allowed", spot)
+        reading.templates(body.values["value"], body.at("value"))
+    elif not reading.override and (isinstance(value, dict) or len(reading.found) == count):
+        reading.report("Missing required argument", spot._replace(part="end"), "value")
+    if literal_bool(body, "ephemeral", reading):
+        reading.report("Ephemeral output not allowed", spot)
     description = body.values.get("description")
     if "description" in body.values and (description is None or isinstance(description, (list, dict))):
-        problems.report("Unsuitable value type", body.at("description"),
-                        "null value is not allowed" if description is None else "string required")
-    depends_on = read_dependencies(body, problems) if "depends_on" in body.values else []
-    return Output(name, body.values.get("value"), bool(literal_bool(body, "sensitive", problems)),
-                  description, depends_on, body.at("value"), body)
+        wrong = "null value is not allowed" if description is None else "string required"
+        reading.report("Unsuitable value type", body.at("description"), wrong)
+    sensitive = bool(literal_bool(body, "sensitive", reading))
+    depends_on = read_dependencies(body, reading)
+    return Output(name, body.values.get("value"), sensitive, description, depends_on, body.at("value"), body)
 
 
-def override_output(base: Optional[Output], new: Output, config: Config, problems: Problems) -> None:
-    """Put a block of an override file over the output, setting by setting."""
-    for number in range(len(new.depends_on)):
-        problems.report("Unsupported override", argument_spot(new, "depends_on", number))
-    if base is None:
-        if not problems.incomplete:
-            problems.report("Missing base output definition to override", new.source.spot, new.name)
-        return
-    source, given = merged_body(base.source, new.source), new.source.values
-    config.outputs[new.name] = base._replace(
-        value=source.values.get("value"), spot=source.at("value"), source=source,
-        sensitive=new.sensitive if "sensitive" in given else base.sensitive,
-        description=new.description if "description" in given else base.description)
+def read_terraform(value: Value, spot: Spot, reading: Reading) -> None:
+    """Check a "terraform" block: its requirements are taken as met, and state stays a local file.
 
-
-def read_terraform(value: Value, spot: Spot, config: Config, problems: Problems) -> None:
-    """Check a "terraform" block: its requirements are taken as met, and state stays a local file."""
-    for _, settings, where in block_bodies("terraform", (), value, spot, problems):
-        body = read_body(settings, where, problems)
+    Another origin is refused for a provider that minigraph has.
+    """
+    for _, settings, where in block_bodies("terraform", (), value, spot, reading):
+        body = read_body(settings, where, reading)
         for name, item in body.values.items():
             if name == "backend":
-                backends = block_bodies("backend", ("type",), item, body.at(name), problems)
-                for ((kind, _),), inner, _ in backends:
+                for ((kind, _),), inner, _ in block_bodies("backend", ("type",), item, body.at(name), reading):
                     if kind != "local" or inner and (not isinstance(inner, dict) or inner.keys() - {"//"}):
-                        problems.refuse("backend", body.at(name, "key"))
+                        reading.unexpected("backend", body.at(name, "key"), REFUSED, ())
             elif name == "required_providers":
-                check_requirements(item, body.at(name), problems)
-            elif name in REFUSED:
-                problems.refuse(name, body.at(name, "key"))
-            elif name not in TERRAFORM_SETTINGS:
-                problems.extraneous(name, TERRAFORM_SETTINGS, body.at(name, "key"))
+                for _, wanted, there in block_bodies(name, (), item, body.at(name), reading):
+                    for provider, needs, place in properties(wanted, there, CONTENTS_OF_BLOCK, reading):
+                        source = needs.get("source") if isinstance(needs, dict) else None
+                        if source and not str(source).endswith(PROVIDER_SOURCES.get(provider, "")):
+                            reading.report('minigraph does not support "{}"', place, source,
+                                           f'Its "{provider}" provider is {PROVIDER_SOURCES[provider]}.')
+            else:
+                reading.unexpected(name, body.at(name, "key"), REFUSED, TERRAFORM_SETTINGS)
 
 
-def check_requirements(value: Value, spot: Spot, problems: Problems) -> None:
-    """Refuse another origin for a provider that minigraph has."""
-    for _, body, where in block_bodies("required_providers", (), value, spot, problems):
-        for name, item, place in properties(body, where, CONTENTS_OF_BLOCK, problems):
-            source = item.get("source") if isinstance(item, dict) else None
-            if source and not str(source).endswith(PROVIDER_SOURCES.get(name, "")):
-                problems.report('minigraph does not support "{}"', place, source,
-                                f'Its "{name}" provider is {PROVIDER_SOURCES[name]}.')
-
-
-def read_providers(value: Value, spot: Spot, config: Config, problems: Problems) -> None:
+def read_providers(value: Value, spot: Spot, reading: Reading) -> None:
     """Check "provider" blocks: those of minigraph's own providers may stand there empty."""
-    for ((name, name_spot),), settings, where in block_bodies("provider", ("name",), value, spot, problems):
-        body = read_body(settings, where, problems)
+    for ((name, name_spot),), settings, where in block_bodies("provider", ("name",), value, spot, reading):
+        body = read_body(settings, where, reading)
         if name not in PROVIDER_SOURCES:
-            problems.later.append(unknown_type(name, key_of(name_spot)))
+            reading.later.append(unknown_type(name, key_of(name_spot)))
         for setting in body.values:
-            problems.report('minigraph does not support "{}"', body.at(setting, "key"), setting,
-                            "The providers take no settings: leave the block empty.")
+            reading.report('minigraph does not support "{}"', body.at(setting, "key"), setting,
+                           "The providers take no settings: leave the block empty.")
 
 
-BLOCK_READERS: Dict[str, Callable[[Value, Spot, Config, Problems], None]] = {
+BLOCK_READERS: Dict[str, Callable[[Value, Spot, Reading], None]] = {
     "resource": read_resources, "locals": read_locals, "output": read_outputs, "terraform": read_terraform,
     "provider": read_providers}
 
@@ -1942,95 +1720,65 @@ ROOT_HINTS = {
 NAMES_COMPARED = 2_000  # with more candidates no near name is looked for: each error would take a while
 
 
-def near_name(name: str, candidates: Iterable[str]) -> str:
-    """Return the hint of ``did_you_mean``, where the candidates are few enough to compare."""
-    found = list(candidates)
-    return did_you_mean(name, found) if len(found) <= NAMES_COMPARED else ""
+KNOWN_BEFORE = {"path": ("module", "root", "cwd"), "terraform": ("workspace",)}  # before anything runs
+NOT_HERE = {  # what has no meaning in what minigraph reads  ->  the error, what would be needed
+    "var": ("Reference to undeclared input variable", "variable"),
+    "module": ("Reference to undeclared module", "module"),
+    "each.key": ('Reference to "each" in context without for_each', "for_each"),
+    "each.value": ('Reference to "each" in context without for_each', "for_each"),
+    "count.index": ('Reference to "count" in non-counted context', "count")}
 
 
 def check_reference(reference: Reference, config: Config, owner: str) -> Optional[Diagnostic]:
     """Return what is wrong with a reference in the configuration of ``owner`` (an address), or None."""
-    root, target = reference.root, reference.target
+    root, target, steps = reference.root, reference.target, reference.steps
+    name = str(steps[0]) if steps else ""
     if root == "resource":
         return check_resource_reference(reference, config)
-    if root == "path":
-        return check_known_before(reference, "path", ("module", "root", "cwd"))
-    if root == "terraform":
-        return check_known_before(reference, "terraform", ("workspace",))
-    if root != "local":
-        return absent_object(reference)
-    if not target:
-        return indirect(reference)
-    if target == owner:
-        return fault("Self-referencing local value", owner)
-    name = target[len("local."):]
-    if name in config.locals:
-        return None
-    return fault("Reference to undeclared local value", name, near_name(name, config.locals))
+    if root == "local" and target:
+        if target == owner:
+            return fault("Self-referencing local value", owner)
+        name = target[len("local."):]
+        near = config.locals if len(config.locals) <= NAMES_COMPARED else ()
+        return None if name in config.locals else fault(
+            "Reference to undeclared local value", name, did_you_mean(name, near))
+    if root in RESERVED or root == "self":
+        return fault('Invalid "self" reference' if root == "self" else "Reserved symbol name", root)
+    if root in ("data", "ephemeral"):
+        what, article = ("data source", "A data") if root == "data" else ("ephemeral resource", "An ephemeral")
+        if len(steps) < 2:
+            return fault("Invalid reference/two", root, what, "resource")
+        return fault("Reference to undeclared resource", article, name, steps[1], " " + REFUSED[root])
+    if root == "local" or not steps or reference.indexed:
+        return fault("Invalid reference/index" if steps else "Invalid reference/direct",
+                     re.split(r"[.\s\[]", reference.text)[0])
+    summary, needed = NOT_HERE.get(root) or NOT_HERE.get(f"{root}.{name}") or ("", "")
+    if needed:
+        return fault(summary, name, " " + REFUSED[needed])
+    known = KNOWN_BEFORE.get(root, ())
+    hint = did_you_mean(name, known) or f" It has: {', '.join(known)}." * bool(known)
+    return None if name in known else fault('Invalid "{0}" attribute', root, name, hint)
 
 
 def check_resource_reference(reference: Reference, config: Config) -> Optional[Diagnostic]:
     """Return what is wrong with TYPE.NAME and the attribute behind it."""
     address, steps = reference.target, reference.steps
     if not address:
-        prefixed_form = re.match(r"resource\b", reference.text)
-        return fault("Invalid reference/two", "resource", "resource", "resource") if prefixed_form else fault(
-            "Invalid reference")
+        key = "Invalid reference" + "/two" * bool(re.match(r"resource\b", reference.text))
+        return fault(key, "resource", "resource", "resource")
     resource = config.resources.get(address)
     if resource is None:
         kind, _, name = address.partition(".")
-        hint = ROOT_HINTS.get(kind.lower()) or near_name(address, config.resources)
+        near = config.resources if len(config.resources) <= NAMES_COMPARED else ()
+        hint = ROOT_HINTS.get(kind.lower()) or did_you_mean(address, near)
         return fault("Reference to undeclared resource", "A managed", kind, name, hint)
     if reference.indexed:
         return fault("Unexpected resource instance key", address)
     attributes = SCHEMAS[resource.type].attributes
     if not steps or steps[0] in attributes:
         return None
-    if steps[0] == "count":
-        return fault("Invalid resource count attribute")
-    return fault("Unsupported attribute", steps[0], did_you_mean(str(steps[0]), attributes))
-
-
-def check_known_before(reference: Reference, root: str, known: Tuple[str, ...]) -> Optional[Diagnostic]:
-    """Return what is wrong with path.NAME or terraform.NAME, which are known before anything runs."""
-    if not reference.steps or reference.indexed:
-        return indirect(reference)
-    name = str(reference.steps[0])
-    hint = did_you_mean(name, known) or f" It has: {', '.join(known)}."
-    return None if name in known else fault('Invalid "{0}" attribute', root, name, hint)
-
-
-def indirect(reference: Reference) -> Diagnostic:
-    """Return the error for an object that has only attributes."""
-    name = re.split(r"[.\s\[]", reference.text)[0]
-    return fault("Invalid reference/index" if reference.steps else "Invalid reference/direct", name)
-
-
-def absent_object(reference: Reference) -> Diagnostic:
-    """Return the error for an object of the real engine that has no meaning in what minigraph reads."""
-    root, steps = reference.root, reference.steps
-    name = str(steps[0]) if steps else ""
-    if root in RESERVED:
-        return fault("Reserved symbol name", root)
-    if root in ("data", "ephemeral"):
-        if len(steps) < 2:
-            what = "data source" if root == "data" else "ephemeral resource"
-            return fault("Invalid reference/two", root, what, "resource")
-        article = "A data" if root == "data" else "An ephemeral"
-        return fault("Reference to undeclared resource", article, steps[0], steps[1], " " + REFUSED[root])
-    if root == "self":
-        return fault('Invalid "self" reference')
-    if not steps or reference.indexed:
-        return indirect(reference)
-    if root == "var":
-        return fault("Reference to undeclared input variable", name, " " + REFUSED["variable"])
-    if root == "module":
-        return fault("Reference to undeclared module", name, " " + REFUSED["module"])
-    if root == "each" and name in ("key", "value"):
-        return fault('Reference to "each" in context without for_each', REFUSED["for_each"])
-    if root == "count" and name == "index":
-        return fault('Reference to "count" in non-counted context', REFUSED["count"])
-    return fault('Invalid "{0}" attribute', root, name, "")
+    key = "Invalid resource count attribute" if steps[0] == "count" else "Unsupported attribute"
+    return fault(key, steps[0], did_you_mean(str(steps[0]), attributes))
 
 
 def unknown_arguments(resource: Resource) -> List[Diagnostic]:
@@ -2039,25 +1787,20 @@ def unknown_arguments(resource: Resource) -> List[Diagnostic]:
     The real engine asks this of a resource only when its references are right. Warnings come along for
     ignore_changes elements that have no effect.
     """
-    schema = SCHEMAS[resource.type]
+    schema, lifecycle = SCHEMAS[resource.type], resource.lifecycle
     found = []
     for name in resource.body:
-        if name in schema.arguments or name in schema.computed:
-            continue
-        hint = did_you_mean(name, [*schema.arguments, *schema.computed, "depends_on", "lifecycle"])
-        if name in LIFECYCLE_SETTINGS:
-            hint = f' Did you mean "{name}" inside "lifecycle"?'
-        spot = argument_spot(resource, name, part="key")
-        found.append(fault("Unsupported argument", name, hint, spot=spot))
-    ignored = resource.lifecycle.ignore_changes
-    for number, path in enumerate(ignored if isinstance(ignored, list) else []):
-        spot = child(resource.lifecycle.spots["ignore_changes"], number)
-        if path[0] in schema.computed and path[0] not in schema.arguments:
-            problem = fault("Redundant ignore_changes element", path[0], spot=spot)
-            found.append(problem._replace(severity="warning"))
-        elif path[0] not in schema.arguments:
-            hint = did_you_mean(str(path[0]), schema.attributes)
-            found.append(fault("Unsupported attribute", path[0], hint, spot=spot))
+        if name not in schema.arguments and name not in schema.computed:
+            hint = (f' Did you mean "{name}" inside "lifecycle"?' if name in LIFECYCLE_SETTINGS else
+                    did_you_mean(name, [*schema.arguments, *schema.computed, "depends_on", "lifecycle"]))
+            found.append(fault("Unsupported argument", name, hint, spot=argument_spot(resource, name, part="key")))
+    for number, path in enumerate(lifecycle.ignore_changes if isinstance(lifecycle.ignore_changes, list) else []):
+        if path[0] not in schema.arguments:
+            computed = path[0] in schema.computed
+            problem = fault("Redundant ignore_changes element" if computed else "Unsupported attribute", path[0],
+                            did_you_mean(str(path[0]), schema.attributes),
+                            spot=child(lifecycle.spots["ignore_changes"], number))
+            found.append(problem._replace(severity="warning") if computed else problem)
     return [problem._replace(address=resource.address) for problem in found]
 
 
@@ -2070,26 +1813,25 @@ def prefixed(error: ConfigError, where: str) -> ConfigError:
 def template_parts(text: str, where: str = "") -> List[Tuple[str, str]]:
     """Return a template as ("lit", text) and ("ref", expression) pairs."""
     try:
-        parts = parse_template(text)
+        return [("lit", part) if isinstance(part, str) else ("ref", part.text) for part in parse_template(text)]
     except ConfigError as error:
         raise prefixed(error, where) from None
-    return [("lit", part) if isinstance(part, str) else ("ref", part.text) for part in parts]
 
 
 def reference_target(expression: str, config: Config, where: str = "") -> Optional[str]:
     """Return the address that an expression names, None for what is known before anything runs."""
     try:
         reference = parse_reference(expression)
+        problem = check_reference(reference, config, "")
+        if problem and problem.summary == "Reference to undeclared resource" and reference.target:
+            problem = Diagnostic(f"reference to undeclared resource {reference.target}")
+        elif problem and problem.summary == "Unsupported attribute":
+            problem = Diagnostic(f'unsupported attribute "{reference.steps[0]}" on {reference.target}')
+        if problem:
+            raise ConfigError(problem)
     except ConfigError as error:
         raise prefixed(error, where) from None
-    problem = check_reference(reference, config, "")
-    if problem is None:
-        return reference.target or None
-    if problem.summary == "Reference to undeclared resource" and reference.target:
-        problem = Diagnostic(f"reference to undeclared resource {reference.target}")
-    elif problem.summary == "Unsupported attribute":
-        problem = Diagnostic(f'unsupported attribute "{reference.steps[0]}" on {reference.target}')
-    raise prefixed(ConfigError(problem), where)
+    return reference.target or None
 
 
 def targets_of(value: Value, config: Config, where: str = "") -> Set[str]:
@@ -2170,14 +1912,14 @@ def critical_path(deps: Deps) -> List[str]:
     return path[::-1]
 
 
-def reachable(deps: Deps, node: str) -> Set[str]:
-    """Return everything that ``node`` needs, directly or not; itself only if it stands on a loop."""
-    found = set(deps.get(node, ()))
-    pending = list(found)
+def reachable(deps: Deps, *nodes: str) -> Set[str]:
+    """Return all that the nodes need, directly or not: a node itself only where something here needs it."""
+    found: Set[str] = set()
+    pending = list(nodes)
     while pending:
         new = deps.get(pending.pop(), set()) - found
         found |= new
-        pending += new
+        pending.extend(new)
     return found
 
 
@@ -2388,7 +2130,87 @@ LONGEST_QUOTE = 80
 TRIGGERS = "lifecycle.replace_triggered_by"
 
 Origin = Union[Resource, Local, Output]
-Use = Tuple[Reference, str, Value, Tuple[int, ...], str]  # what, in which argument, its value, where, text
+
+
+class Cause(NamedTuple):
+    """Why an edge exists: what refers (``written``: the text as it stands), in which argument, how deep (``trail``).
+
+    Its argument path and spot are worked out only when they are shown: most causes never are.
+    """
+
+    origin: Origin
+    name: str
+    value: Value
+    trail: Tuple[int, ...]
+    written: str
+    reference: Reference
+
+    @property
+    def explicit(self) -> bool:
+        """Whether depends_on alone makes the edge."""
+        return self.name == "depends_on" and self.value is None
+
+    @property
+    def text(self) -> str:
+        """The text that refers; of a long one only the reference."""
+        return self.written if len(self.written) <= LONGEST_QUOTE else f"...${{{self.reference.text}}}..."
+
+    @property
+    def spot(self) -> Optional[Spot]:
+        """Where the text stands."""
+        if isinstance(self.origin, Local):
+            return Spot(self.origin.spot.file, self.origin.spot.pointer + self.trail)
+        if isinstance(self.origin, Resource) and self.name == TRIGGERS:
+            return child(self.origin.lifecycle.spots["replace_triggered_by"], *self.trail)
+        return argument_spot(self.origin, self.name, *self.trail)
+
+    @property
+    def argument(self) -> str:
+        """The path of the argument: input.x[0]."""
+        path, value = self.name, self.value
+        for number in () if value is None else self.trail:
+            if isinstance(value, list):
+                path += f"[{number}]"
+                value = value[number]
+            else:
+                key, value = list(items(value))[number]
+                path += f".{key}" if key.replace("-", "_").isidentifier() else f'["{key}"]'
+        return path
+
+
+class Causes(Mapping[Edge, Cause]):
+    """The cause of every edge, looked up in the configuration when asked for: two million would take 800 MB."""
+
+    def __init__(self, config: Config, deps: Deps) -> None:
+        self.config, self.deps = config, deps
+
+    def __getitem__(self, edge: Edge) -> Cause:
+        return next(cause for cause in uses(origin_of(self.config, edge[0])) if cause.reference.target == edge[1])
+
+    def __iter__(self) -> Iterator[Edge]:
+        return ((node, need) for node, found in self.deps.items() for need in found)
+
+    def __len__(self) -> int:
+        return sum(map(len, self.deps.values()))
+
+    def explicit(self) -> Set[Edge]:
+        """Return the edges that depends_on alone makes."""
+        found: Set[Edge] = set()
+        origins: Dict[str, Union[Resource, Output]] = dict(self.config.resources)
+        origins.update((f"output.{name}", output) for name, output in self.config.outputs.items())
+        for address, origin in origins.items():
+            if origin.depends_on:
+                others = {cause.reference.target for cause in uses(origin) if not cause.explicit}
+                found |= {(address, need) for need in self.deps[address] - others}
+        return found
+
+
+def origin_of(config: Config, address: str) -> Origin:
+    """Return the resource, local or output of an address."""
+    kind, _, name = address.partition(".")
+    if kind == "local":
+        return config.locals[name]
+    return config.outputs[name] if kind == "output" else config.resources[address]
 
 
 def config_graph(config: Config) -> Tuple[Deps, Causes]:
@@ -2397,24 +2219,16 @@ def config_graph(config: Config) -> Tuple[Deps, Causes]:
     As in the real engine: a reference at any depth, in keys too, and in replace_triggered_by and depends_on;
     whoever names a local takes all of it. A name's reference to itself, or to nothing, makes no edge.
     """
-    origins: Dict[str, Origin] = dict(config.resources)
-    origins.update((f"local.{name}", local) for name, local in config.locals.items())
-    targets = frozenset(origins)  # no outputs: ${output.o} is read as a resource of type output
-    origins.update((f"output.{name}", output) for name, output in config.outputs.items())
+    names = [*config.resources, *(f"local.{name}" for name in config.locals)]
+    targets = frozenset(names)  # no outputs: ${output.o} is read as a resource of type output
     deps: Deps = {}
-    causes: Causes = {}
-    for address, origin in origins.items():
-        found = deps[address] = set()
-        listed: Dict[int, List[Tuple[str, Value]]] = {}
-        for use in uses(origin):
-            target = use[0].target
-            if target not in found and target in targets and target != address:
-                found.add(target)
-                causes[address, target] = edge_cause(origin, use, listed)
-    return deps, causes
+    for address in [*names, *(f"output.{name}" for name in config.outputs)]:
+        found = {cause.reference.target for cause in uses(origin_of(config, address))}
+        deps[address] = (found & targets) - {address}
+    return deps, Causes(config, deps)
 
 
-def uses(origin: Origin) -> Iterator[Use]:
+def uses(origin: Origin) -> Iterator[Cause]:
     """Yield the references of one object; depends_on last: an edge is explicit if nothing else makes it."""
     if isinstance(origin, Resource):
         arguments = origin.body
@@ -2422,36 +2236,13 @@ def uses(origin: Origin) -> Iterator[Use]:
         arguments = {origin.name if isinstance(origin, Local) else "value": origin.value}
     for name, value in arguments.items():
         for trail, text, reference in references_in(value):
-            yield reference, name, value, trail, text
+            yield Cause(origin, name, value, trail, text, reference)
     if isinstance(origin, Resource):
-        for reference in origin.lifecycle.replace_triggered_by:
-            yield reference, TRIGGERS, None, (), reference.text
+        for number, reference in enumerate(origin.lifecycle.replace_triggered_by):
+            yield Cause(origin, TRIGGERS, None, (number,), reference.text, reference)
     if not isinstance(origin, Local):
         for number, reference in enumerate(origin.depends_on):
-            yield reference, "depends_on", None, (number,), reference.text
-
-
-def edge_cause(origin: Origin, use: Use, listed: Dict[int, List[Tuple[str, Value]]]) -> Cause:
-    """Return why an edge exists; of a long text only the reference. ``listed`` saves a second look."""
-    reference, name, value, trail, text = use
-    if isinstance(origin, Local):
-        spot: Optional[Spot] = Spot(origin.spot.file, origin.spot.pointer + trail)
-    elif isinstance(origin, Resource) and name == TRIGGERS:
-        spot = origin.lifecycle.spots.get("replace_triggered_by")
-    else:
-        spot = argument_spot(origin, name, *trail)
-    argument = name
-    for number in () if value is None else trail:
-        if isinstance(value, list):
-            argument += f"[{number}]"
-            value = value[number]
-        else:
-            if id(value) not in listed:
-                listed[id(value)] = list(items(value))
-            key, value = listed[id(value)][number]
-            argument += f".{key}" if key.replace("-", "_").isidentifier() else f'["{key}"]'
-    quote = text if len(text) <= LONGEST_QUOTE else f"...${{{reference.text}}}..."
-    return Cause(argument, quote, spot, name == "depends_on" and use[2] is None)
+            yield Cause(origin, "depends_on", None, (number,), reference.text, reference)
 
 
 def resource_graph(config: Config, deps: Optional[Deps] = None) -> Deps:
@@ -2461,8 +2252,8 @@ def resource_graph(config: Config, deps: Optional[Deps] = None) -> Deps:
 
 def explicit_edges(deps: Deps, causes: Causes, contracted: Deps) -> Set[Edge]:
     """Return the edges of a contracted graph that only depends_on entries make."""
-    implicit = {node: {dep for dep in found if not causes[node, dep].explicit}
-                for node, found in deps.items()}
+    explicit = causes.explicit()
+    implicit = {node: {dep for dep in found if (node, dep) not in explicit} for node, found in deps.items()}
     rest = contract(implicit, contracted)
     return {(node, dep) for node, found in contracted.items() for dep in found - rest.get(node, set())}
 
@@ -2522,12 +2313,12 @@ def loop_detail(loop: List[str], breaking: List[Edge], causes: Causes, places: D
     edges = notable_edges(loop, causes)
     lines = []
     for edge in edges:
-        argument, text, _, explicit = causes[edge]
-        quote = json.dumps(text, ensure_ascii=False)
-        if explicit or argument == TRIGGERS:
+        cause = causes[edge]
+        quote = json.dumps(cause.text, ensure_ascii=False)
+        if cause.explicit or cause.name == TRIGGERS:
             quote = f"[{quote}]"
-        note = ", which can simply be removed" if explicit else ""
-        lines.append(f"{edge[0]} needs {edge[1]}: {argument} = {quote}{places.get(edge, '')}{note}")
+        note = ", which can simply be removed" if cause.explicit else ""
+        lines.append(f"{edge[0]} needs {edge[1]}: {cause.argument} = {quote}{places.get(edge, '')}{note}")
     if len(edges) < len(loop) - 1:
         lines.append(f"({len(loop) - 1 - len(edges)} more edges)")
     hint = "No order exists: each of these needs the next one first. " + (
@@ -2611,7 +2402,7 @@ def render_dot(deps: Deps, explicit: Iterable[Edge] = (), red: Iterable[Edge] = 
     """Return the graph in DOT, laid out as terraform does; explicit edges dashed, loop edges red."""
     order = sorted(set(deps).union(*deps.values()), key=type_and_name)
     rank = {node: position for position, node in enumerate(order)}
-    name = [dot_quoted(node) for node in order]
+    name = [go_quoted(node, "\\u%04x") for node in order]
     styles = dict.fromkeys(red, 'color = "red", penwidth = "2.0"')
     for edge in explicit:
         styles[edge] = f'style = "dashed", {styles[edge]}' if edge in styles else 'style = "dashed"'
@@ -2632,13 +2423,19 @@ def type_and_name(address: str) -> Tuple[str, str]:
     return kind, name
 
 
-def dot_quoted(text: str) -> str:
-    """Return a name in double quotes with Go's escapes; printable characters of any script stay."""
+GO_LETTERS = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v",
+              '"': '\\"', "\\": "\\\\"}
+
+
+def go_quoted(text: str, control: str = "\\x%02x") -> str:
+    """Return the text in double quotes with Go's escapes (``%q``), control characters in the form given."""
     if text.isprintable() and '"' not in text and "\\" not in text:
         return f'"{text}"'
-    letters = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v",
-               '"': '\\"', "\\": "\\\\"}
-    return '"' + "".join(letters.get(c) or (c if c.isprintable() else f"\\u{ord(c):04x}") for c in text) + '"'
+    return '"' + "".join(
+        GO_LETTERS.get(one) or (
+            one if one.isprintable() else
+            (control if one < "\x80" else "\\u%04x" if one < "\U00010000" else "\\U%08x") % ord(one))
+        for one in text) + '"'
 
 
 # ======================================================================================
@@ -2968,11 +2765,11 @@ SCALAR_TEXT: Dict[type, Callable[[Any], str]] = {
     bool: lambda value: "true" if value else "false"}
 
 
-def json_text(value: Value, pad: Optional[str] = "") -> str:
-    """Return a value as JSON, indented by two behind ``pad`` or, with pad None, on one line; all digits are kept.
+def json_text(value: Value, pad: str = "") -> str:
+    """Return a value as JSON, indented by two behind ``pad``; all digits are kept.
 
     Scalars are written in the loop of their container: half the time of a call for each (json's own C code
-    neither indents nor keeps all digits).
+    does not indent).
     """
     scalar = SCALAR_TEXT.get(type(value))
     if scalar:
@@ -2980,20 +2777,32 @@ def json_text(value: Value, pad: Optional[str] = "") -> str:
     opening, closing = "{}" if isinstance(value, dict) else "[]"
     if not value:
         return opening + closing
-    inner = None if pad is None else pad + "  "
+    inner = pad + "  "
     parts = []
     if opening == "{":
-        colon = ":" if pad is None else ": "
         for key, item in value.items():
             scalar = SCALAR_TEXT.get(type(item))
-            parts.append(f"{encode_basestring(key)}{colon}{scalar(item) if scalar else json_text(item, inner)}")
+            parts.append(f"{encode_basestring(key)}: {scalar(item) if scalar else json_text(item, inner)}")
     else:
         for item in value:
             scalar = SCALAR_TEXT.get(type(item))
             parts.append(scalar(item) if scalar else json_text(item, inner))
-    if pad is None:
-        return opening + ",".join(parts) + closing
     return f"{opening}\n{inner}" + f",\n{inner}".join(parts) + f"\n{pad}{closing}"
+
+
+NUMBER_MARK = "\ud8ff"  # a lone surrogate: no text that was read holds one
+
+
+def compact_json(value: Value) -> str:
+    """Return a value as JSON on one line; json's C code takes a fifth of the time that json_text would."""
+    import json
+    text = json.dumps(value, ensure_ascii=False, check_circular=False, separators=(",", ":"), default=marked_number)
+    return re.sub(f'"{NUMBER_MARK}([^"]*)"', r"\1", text) if NUMBER_MARK in text else text
+
+
+def marked_number(number: Decimal) -> str:
+    """Return a Decimal as a marked string, which ``compact_json`` turns into a number with all its digits."""
+    return NUMBER_MARK + number_text(number)
 
 
 GO_ESCAPES = (("<", "\\u003c"), (">", "\\u003e"), ("&", "\\u0026"), ("\u2028", "\\u2028"), ("\u2029", "\\u2029"))
@@ -3504,50 +3313,12 @@ def evaluate_arguments(evaluator: Evaluator, resource: Resource) -> Evaluated:
 def reference_errors(config: Config, address: str) -> List[Diagnostic]:
     """Return what is wrong with the references of one node: undeclared targets, unknown attributes, itself."""
     found: List[Diagnostic] = []
-    for spot, value in expressions(config, address):
-        try:
-            for trail, _, reference in references_in(value):
-                at = spot._replace(pointer=spot.pointer + tuple(trail))
-                problem = check_reference(reference, config, address)
-                if problem:
-                    found.append(problem._replace(spot=at))
-                elif reference.target == address and reference.root == "resource":
-                    found.append(Diagnostic("Self-referential block", f"Configuration for {address} may not refer to"
-                                            " itself.", at))
-        except MinigraphError as error:
-            found += with_spot(error, spot)
-    return found + depends_on_errors(config, address)
-
-
-def expressions(config: Config, address: str) -> List[Tuple[Spot, Value]]:
-    """Return the raw values of a node with their spots: each argument of a resource, or the one value of another node."""
-    kind, _, name = address.partition(".")
-    if kind == "local":
-        return [(config.locals[name].spot, config.locals[name].value)]
-    if kind == "output":
-        return [(config.outputs[name].spot, config.outputs[name].value)]
-    resource = config.resources[address]
-    return [(argument_spot(resource, argument), value) for argument, value in resource.body.items()]
-
-
-def depends_on_errors(config: Config, address: str) -> List[Diagnostic]:
-    """Return the entries of depends_on and replace_triggered_by that name nothing."""
-    found = []
-    node = config.outputs[address[7:]] if address.startswith("output.") else config.resources.get(address)
-    if node is None:
-        return []
-    for number, reference in enumerate(node.depends_on):
-        problem = check_reference(reference, config, address)
+    for cause in uses(origin_of(config, address)):
+        problem = check_reference(cause.reference, config, address)
+        if problem is None and cause.reference.target == address and not cause.explicit:
+            problem = Diagnostic("Self-referential block", f"Configuration for {address} may not refer to itself.")
         if problem:
-            spot = argument_spot(node, "depends_on", number) if isinstance(node, Resource) else node.spot
-            found.append(problem._replace(spot=spot))
-    if isinstance(node, Resource):
-        for number, reference in enumerate(node.lifecycle.replace_triggered_by):
-            problem = check_reference(reference, config, address)
-            if problem is None and reference.target == address:
-                problem = Diagnostic("Self-referential block", f"replace_triggered_by of {address} may not name itself.")
-            if problem:
-                found.append(problem._replace(spot=child(node.lifecycle.spots["replace_triggered_by"], number)))
+            found.append(problem._replace(spot=cause.spot))
     return found
 
 
@@ -3604,11 +3375,11 @@ def validate_node(config: Config, evaluator: Evaluator, address: str) -> List[Di
 
 def evaluate_value(config: Config, evaluator: Evaluator, address: str) -> Value:
     """Return the value of a local or an output; ConfigError points at the text at fault."""
-    (spot, raw), = expressions(config, address)
+    origin = config.locals[address[6:]] if address.startswith("local.") else config.outputs[address[7:]]
     try:
-        return evaluator.evaluate(raw)
+        return evaluator.evaluate(origin.value)
     except MinigraphError as error:
-        raise ConfigError(with_spot(error, spot)) from None
+        raise ConfigError(with_spot(error, origin.spot)) from None
 
 
 # --------------------------------------------------------------------------------------
@@ -3764,17 +3535,10 @@ def kept_nodes(plan: Plan, deps: Deps) -> Set[str]:
     options, everything = plan.options, set(deps) | set(plan.prior.objects) | set(plan.prior.deposed)
     if not (options.targets or options.excludes):
         return everything
-    reached, pending = set(options.targets), list(options.targets)
-    walked = deps
     if options.excludes:
-        walked, pending = invert(deps), list(options.excludes)
-        reached = set(options.excludes)
-    while pending:
-        for node in walked.get(pending.pop(), ()):
-            if node not in reached:
-                reached.add(node)
-                pending.append(node)
-    kept = everything - reached if options.excludes else everything & reached
+        kept = everything - reachable(invert(deps), *options.excludes) - set(options.excludes)
+    else:
+        kept = everything & (reachable(deps, *options.targets) | set(options.targets))
     backed: Set[str] = set()  # nodes with a resource behind them
     for node in topological_order(deps):
         if node in plan.config.resources or not backed.isdisjoint(deps[node]):
@@ -4013,15 +3777,9 @@ def destroy_choice(plan: Plan) -> Set[str]:
     if not (plan.targets or plan.excludes):
         return everything
     needs = recorded_needs(plan)
-    reached = set(plan.targets or plan.excludes)
-    pending = list(reached)
-    walked = invert(needs) if plan.targets else needs
-    while pending:
-        for node in walked.get(pending.pop(), ()):
-            if node not in reached:
-                reached.add(node)
-                pending.append(node)
-    return everything & reached if plan.targets else everything - reached
+    if plan.targets:
+        return everything & (reachable(invert(needs), *plan.targets) | set(plan.targets))
+    return everything - reachable(needs, *plan.excludes) - set(plan.excludes)
 
 
 def recorded_needs(plan: Plan) -> Deps:
@@ -5015,17 +4773,16 @@ class StateFile:
 
     def write_info(self, operation: str, version: str) -> None:
         """Write who holds the lock beside the state file; it is information only."""
-        import getpass
         import json
-        import socket
+        import pwd
         import time
         try:
-            user = getpass.getuser()
-        except (KeyError, OSError):
+            user = pwd.getpwuid(os.getuid()).pw_name
+        except KeyError:
             user = str(os.getuid())
         now = time.time_ns()
         created = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now // 10**9)) + f".{now % 10**9:09d}Z"
-        info = {"ID": new_uuid(), "Operation": operation, "Info": "", "Who": f"{user}@{socket.gethostname()}",
+        info = {"ID": new_uuid(), "Operation": operation, "Info": "", "Who": f"{user}@{os.uname().nodename}",
                 "Version": version, "Created": created, "Path": self.path}
         fd = os.open(self.info_path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         try:
@@ -5159,7 +4916,7 @@ class Journal:
 
     def note(self, document: Dict[str, Value]) -> None:
         """Append one line."""
-        self.put(json_text(document, None).encode("utf-8", "replace") + b"\n")
+        self.put(compact_json(document).encode("utf-8", "replace") + b"\n")
 
     def append(self, entry: Entry) -> None:
         """Append an entry: a start before its step runs, an end before it is told."""
@@ -5505,7 +5262,8 @@ class Apply:
                                           " done is in the journal beside it; when the file can be written again, the next"
                                           " apply or destroy brings it up to date."))
         return ApplyResult(self.counts["create"], self.counts["update"], self.counts["delete"],
-                           placed(self.errors, self.plan.config.sources), self.only_steps(result), self.state, self.broken is not None)
+                           placed(self.errors, self.plan.config.sources), self.only_steps(result), self.state,
+                           self.broken is not None)
 
     def weigh(self, node: str) -> float:
         """Return the seconds that a step is planned to sleep, and a little for any other: long chains go first."""
@@ -5844,28 +5602,21 @@ class Diff(NamedTuple):
     replace: bool = False
 
 
-class JsonNumber(NamedTuple):
+class JsonNumber(str):
     """A number inside a string of JSON, which is shown and compared as it is written."""
 
-    text: str
 
-
-def digits(number: Value) -> str:
-    """Return the text of a number."""
-    return number.text if type(number) is JsonNumber else number_text(number)
-
-
-# the JSON kind of a value, which is all that the plan's text tells apart in dynamic values
 KINDS: Dict[type, str] = {
     str: "string", bool: "bool", int: "number", Decimal: "number", JsonNumber: "number", dict: "object",
     Map: "object", list: "list", type(None): "null", object: "null", Unknown: "null"}
 
 
-def side_action(before: Value, after: Value) -> str:
-    """Return create or delete where a side is absent, else noop: what a collection starts from."""
-    return "create" if before is ABSENT else "delete" if after is ABSENT else "noop"
+def digits(number: Value) -> str:
+    """Return the text of a number."""
+    return str(number) if type(number) is JsonNumber else number_text(number)
 
 
+# the JSON kind of a value, which is all that the plan's text tells apart in dynamic values
 def compare(before: Value, after: Value) -> Diff:
     """Return the difference of two values as the real engine sees it: by their JSON kinds, unknowns last."""
     if type(before) is str and type(after) is str:
@@ -5878,56 +5629,21 @@ def compare(before: Value, after: Value) -> Diff:
         if before is ABSENT or before is None:
             return Diff("create", "unknown")
         return Diff("update", "unknown", compare(before, ABSENT))
-    kind, kind_after = KINDS[type(before)], KINDS[type(after)]
-    action = side_action(before, after)
-    if action == "noop" and kind != kind_after:
+    action = "create" if before is ABSENT else "delete" if after is ABSENT else "noop"
+    kind = KINDS[type(after if before is ABSENT else before)]
+    if action == "noop" and kind != KINDS[type(after)]:
         return Diff("update", "type", compare(before, ABSENT), compare(ABSENT, after))
-    if action == "create":
-        kind = kind_after
-    if kind == "object":
-        return compare_objects(before, after, action)
-    if kind == "list":
-        return compare_lists(before, after, action)
-    if action == "noop" and identity(before) != identity(after):
-        action = "update"
-    return Diff(action, kind, before, after)
-
-
-def joint_action(action: str, parts: Iterable[Diff]) -> str:
-    """Return the action of a collection: update as soon as a part does something else than the whole."""
-    return "update" if any(part.action not in ("noop", action) for part in parts) else action
-
-
-def compare_objects(before: Value, after: Value, action: str) -> Diff:
-    """Return the difference of two objects (or maps), name by name."""
-    left: Dict[str, Value] = {} if before is ABSENT else before
-    right: Dict[str, Value] = {} if after is ABSENT else after
-    names = sorted({**left, **right})
-    parts = {name: compare(left.get(name, ABSENT), right.get(name, ABSENT)) for name in names}
-    return Diff(joint_action(action, parts.values()), "object", parts=parts)
-
-
-def compare_lists(before: Value, after: Value, action: str) -> Diff:
-    """Return the difference of two lists: common elements stay, objects are compared in place."""
-    if action == "noop":
-        pairs = align(
-            [identity(item) for item in before],
-            [identity(item) for item in after],
-            lambda left, right: compared_in_place(before[left], after[right]))
-        parts = [compare(before[left] if left >= 0 else ABSENT, after[right] if right >= 0 else ABSENT)
-                 for left, right in pairs]
-    elif action == "create":
-        parts = [compare(ABSENT, item) for item in after]
-    else:
-        parts = [compare(item, ABSENT) for item in before]
-    return Diff(joint_action(action, parts), "list", parts=parts)
-
-
-def compared_in_place(before: Value, after: Value) -> bool:
-    """Return whether two different elements at one place of a list are shown as one that changed."""
-    if isinstance(before, str) and isinstance(after, str):
-        return "\n" in before and "\n" in after
-    return isinstance(before, dict) and isinstance(after, dict)
+    if kind not in ("object", "list"):
+        changed = action == "noop" and identity(before) != identity(after)
+        return Diff("update" if changed else action, kind, before, after)
+    nothing: Any = [] if kind == "list" else {}
+    left, right = nothing if before is ABSENT else before, nothing if after is ABSENT else after
+    parts: Any = [compare(*pair) for pair in align(left, right)] if kind == "list" else {
+        name: compare(left.get(name, ABSENT), right.get(name, ABSENT)) for name in sorted({**left, **right})}
+    # a collection changes as soon as a part does something else than the whole
+    found = parts if kind == "list" else parts.values()
+    other = any(part.action != action and part.action != "noop" for part in found)
+    return Diff("update" if other else action, kind, parts=parts)
 
 
 def identity(value: Value) -> Any:
@@ -5943,32 +5659,39 @@ def identity(value: Value) -> Any:
     return kind, digits(value) if kind == "number" else None if kind == "null" else value
 
 
-def align(
-    before: Sequence[Any], after: Sequence[Any], in_place: Callable[[int, int], bool]
-) -> List[Tuple[int, int]]:
-    """Return the pairs of positions to show below each other; -1 where one side has nothing.
+def align(before: Sequence[Value], after: Sequence[Value]) -> List[Tuple[Value, Value]]:
+    """Return the elements to show below each other; ABSENT where one side has nothing.
 
-    Walks along the longest common subsequence like OpenTofu: what comes before the next common element is
-    deleted, then created; only where ``in_place`` says so, two different elements make a pair.
+    Walks along the longest common subsequence like OpenTofu: what comes before the next common element is deleted,
+    then created; only two different objects, or two texts of more lines, make a pair.
     """
-    common = common_values(before, after)
-    pairs: List[Tuple[int, int]] = []
+    if not before or not after:
+        return [*((item, ABSENT) for item in before), *((ABSENT, item) for item in after)]
+    pairs: List[Tuple[Value, Value]] = []
+    names, names_after = ([identity(item) for item in side] for side in (before, after))
     left = right = 0
-    for value in [*common, ABSENT]:
-        while left < len(before) and before[left] != value:
-            if right < len(after) and after[right] != value and in_place(left, right):
-                pairs.append((left, right))
+    for common in [*common_values(names, names_after), ABSENT]:
+        while left < len(before) and names[left] != common:
+            if right < len(after) and names_after[right] != common and compared_in_place(before[left], after[right]):
+                pairs.append((before[left], after[right]))
                 right += 1
             else:
-                pairs.append((left, -1))
+                pairs.append((before[left], ABSENT))
             left += 1
-        while right < len(after) and after[right] != value:
-            pairs.append((-1, right))
+        while right < len(after) and names_after[right] != common:
+            pairs.append((ABSENT, after[right]))
             right += 1
-        if value is not ABSENT:
-            pairs.append((left, right))
+        if common is not ABSENT:
+            pairs.append((before[left], after[right]))
             left, right = left + 1, right + 1
     return pairs
+
+
+def compared_in_place(before: Value, after: Value) -> bool:
+    """Return whether two different elements at one place of a list are shown as one that changed."""
+    if isinstance(before, str) and isinstance(after, str):
+        return "\n" in before and "\n" in after
+    return isinstance(before, dict) and isinstance(after, dict)
 
 
 LARGEST_TABLE = 4_000_000  # with more cells (about a second) only equal ends are looked for
@@ -6027,18 +5750,22 @@ def compare_sensitive(before: Value, after: Value) -> Diff:
     return Diff(action, "sensitive", inner, warning)
 
 
+def by_first_step(paths: Iterable[Path]) -> Dict[Any, List[Path]]:
+    """Return the paths without their first steps, by these."""
+    found: Dict[Any, List[Path]] = {}
+    for path in paths:
+        found.setdefault(path[0], []).append(path[1:])
+    return found
+
+
 def with_sensitive(value: Value, paths: Sequence[Path]) -> Value:
     """Return the value with a Sensitive around everything that a path leads to."""
-    if not paths:
-        return value
     if () in paths:
         return Sensitive(value)
-    inner: Dict[Union[str, int], List[Path]] = {}
-    for path in paths:
-        inner.setdefault(path[0], []).append(path[1:])
-    if isinstance(value, dict):
+    inner = by_first_step(paths)
+    if inner and isinstance(value, dict):
         return type(value)({name: with_sensitive(item, inner.get(name, ())) for name, item in value.items()})
-    if isinstance(value, list):
+    if inner and isinstance(value, list):
         return [with_sensitive(item, inner.get(index, ())) for index, item in enumerate(value)]
     return value
 
@@ -6049,7 +5776,8 @@ def with_sensitive(value: Value, paths: Sequence[Path]) -> Value:
 # --------------------------------------------------------------------------------------
 
 COLORS = {
-    "reset": "0", "bold": "1", "red": "31", "green": "32", "yellow": "33", "cyan": "36", "dark_gray": "90"}
+    "reset": "0", "bold": "1", "underline": "4", "red": "31", "green": "32", "yellow": "33", "cyan": "36",
+    "dark_gray": "90"}
 COLOR_MARK = re.compile(r"\[(%s)\]" % "|".join(COLORS))
 
 
@@ -6062,14 +5790,9 @@ def paint(text: str, color: bool) -> str:
 MARKS = {
     "create": "  [green]+[reset]", "update": "  [yellow]~[reset]", "delete": "  [red]-[reset]", "noop": "   ",
     "replace": "[red]-[reset]/[green]+[reset]", "swap": "[green]+[reset]/[red]-[reset]"}
-BOTH = (False, True)  # without color, with color: the keys of what is painted once and for all
-SYMBOLS = {color: {action: paint(mark, color) + " " for action, mark in MARKS.items()} for color in BOTH}
-FORCES = {color: paint(" [red]# forces replacement[reset]", color) for color in BOTH}
-TO_NULL = {color: paint(" [dark_gray]-> null[reset]", color) for color in BOTH}
-ARROW = {color: f" {paint('[yellow]->[reset]', color)} " for color in BOTH}
-NULL = {color: paint("[dark_gray]null[reset]", color) for color in BOTH}
-
-
+SYMBOLS = {color: {action: paint(mark, color) + " " for action, mark in MARKS.items()} for color in (False, True)}
+TO_NULL = {color: paint(" [dark_gray]-> null[reset]", color) for color in (False, True)}
+ARROW = {color: f" {paint('[yellow]->[reset]', color)} " for color in (False, True)}
 class Style(NamedTuple):
     """How differences are written; ``suffix``: with "-> null"; ``full``: unchanged parts too."""
 
@@ -6078,33 +5801,12 @@ class Style(NamedTuple):
     suffix: bool = True
     full: bool = False
 
-    def symbol(self, action: str) -> str:
-        """Return the four columns before a name or an element."""
-        return SYMBOLS[self.color][action] if self.symbols else ""
+    def start(self, action: str, indent: int) -> str:
+        """Return what stands before a name or an element: the indentation and the symbol's four columns."""
+        return "    " * indent + (SYMBOLS[self.color][action] if self.symbols else "")
 
 
 PLAIN = Style()
-
-
-def go_quoted(text: str) -> str:
-    """Return the text in double quotes with Go's escapes (``%q``)."""
-    if text.isprintable() and '"' not in text and "\\" not in text:
-        return f'"{text}"'
-    return '"' + "".join(map(go_escape, text)) + '"'
-
-
-GO_LETTERS = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v",
-              '"': '\\"', "\\": "\\\\"}
-
-
-def go_escape(character: str) -> str:
-    """Return one character as Go's ``%q`` writes it."""
-    if character in GO_LETTERS:
-        return GO_LETTERS[character]
-    code = ord(character)
-    if character.isprintable():
-        return character
-    return f"\\x{code:02x}" if code < 128 else f"\\u{code:04x}" if code < 65536 else f"\\U{code:08x}"
 
 
 def name_text(name: str) -> str:
@@ -6115,58 +5817,55 @@ def name_text(name: str) -> str:
 def scalar_text(value: Value, style: Style) -> str:
     """Return a null, bool, number or one-line string."""
     if value is None or value is ABSENT:
-        return NULL[style.color]
-    if isinstance(value, str):
+        return paint("[dark_gray]null[reset]", style.color)
+    if isinstance(value, str) and type(value) is not JsonNumber:
         return go_quoted(value)
     return str(value).lower() if isinstance(value, bool) else digits(value)
 
 
 def forces(diff: Diff, style: Style) -> str:
     """Return the remark that a value forces the replacement, where it does."""
-    return FORCES[style.color] if diff.replace else ""
+    return paint(" [red]# forces replacement[reset]", style.color) if diff.replace else ""
 
 
-def null_suffix(diff: Diff, style: Style) -> str:
+def null_suffix(action: str, style: Style) -> str:
     """Return "-> null" behind something deleted, unless what is around it already says so."""
-    return TO_NULL[style.color] if diff.action == "delete" and style.suffix else ""
+    return TO_NULL[style.color] if action == "delete" and style.suffix else ""
 
 
-def hidden(count: int, noun: str, style: Style) -> str:
-    """Return the remark that stands for unchanged parts."""
+def hidden(count: int, noun: str, indent: int, style: Style) -> List[str]:
+    """Return the line that stands for unchanged parts, if there are any."""
+    if not count:
+        return []
     text = f"# ({count} unchanged {noun}{'s' * (count != 1)} hidden)"
-    return f"\033[90m{text}\033[0m\033[0m" if style.color else text
+    text = f"\033[90m{text}\033[0m\033[0m" if style.color else text
+    return [style.start("noop", indent) + text]
 
 
 def render_diff(diff: Diff, indent: int = 0, style: Style = PLAIN) -> str:
     """Return the text of a difference behind its name; more lines are indented for this level."""
     if diff.kind == "string":
         return render_string(diff, indent, style)
-    if diff.kind in ("object", "map"):
-        return render_members(diff, indent, style)
-    if diff.kind == "list":
-        return render_list(diff, indent, style)
+    if diff.kind in ("object", "map", "list"):
+        return render_collection(diff, indent, style)
     if diff.kind == "sensitive":
-        return "(sensitive value)" + null_suffix(diff, style) + forces(diff, style)
-    if diff.kind == "unknown":
-        before = ""
-        if diff.before is not ABSENT:
-            before = render_diff(diff.before, indent, style._replace(suffix=False)) + " -> "
-        return f"{before}(known after apply){forces(diff, style)}"
-    if diff.kind == "type":
+        return "(sensitive value)" + null_suffix(diff.action, style) + forces(diff, style)
+    if diff.kind in ("unknown", "type"):
         inner = style._replace(suffix=False)
-        before, after = (render_diff(side, indent, inner) for side in (diff.before, diff.after))
-        return before + ARROW[style.color] + after
+        sides = [render_diff(side, indent, inner) for side in (diff.before, diff.after) if side is not ABSENT]
+        if diff.kind == "type":
+            return ARROW[style.color].join(sides)
+        return " -> ".join([*sides, "(known after apply)"]) + forces(diff, style)
     return render_scalar(diff, style)
 
 
 def render_scalar(diff: Diff, style: Style) -> str:
     """Return ``1``, ``1 -> 2`` or ``1 -> null``, with the remark on a replacement."""
+    text = scalar_text(diff.after if diff.action == "create" else diff.before, style)
     if diff.action == "update":
-        text = scalar_text(diff.before, style) + ARROW[style.color] + scalar_text(diff.after, style)
-    else:
-        text = scalar_text(diff.after if diff.action == "create" else diff.before, style)
-        if diff.before is not None:
-            text += null_suffix(diff, style)
+        text += ARROW[style.color] + scalar_text(diff.after, style)
+    elif diff.before is not None:
+        text += null_suffix(diff.action, style)
     return text + forces(diff, style)
 
 
@@ -6192,30 +5891,17 @@ def render_string(diff: Diff, indent: int, style: Style) -> str:
     if None not in documents:
         return render_json(diff, indent, style)
     if documents.count(None) < len(documents):  # JSON on one side only
-        sides = [compare(diff.before, ABSENT), compare(ABSENT, diff.after)]
-        return render_diff(Diff("update", "type", *sides), indent, style)
+        both = compare(diff.before, ABSENT), compare(ABSENT, diff.after)
+        return render_diff(Diff("update", "type", *both), indent, style)
     if not any("\n" in side for side in sides):
         return render_scalar(diff, style)
-    pad = "    " * (indent + 1)
     lines = [side.strip(GO_SPACE).split("\n") if "\n" in side else [side] for side in sides]
-    if diff.action == "update":
-        text = [pad + style.symbol(action) + line for action, line in line_changes(*lines)]
-    else:
-        text = [pad + style.symbol("noop") + line for line in lines[0]]
-    close = "    " * indent + style.symbol("noop")
-    return "\n".join([f"<<-EOT{forces(diff, style)}", *text, f"{close}EOT{null_suffix(diff, style)}"])
-
-
-def line_changes(before: List[str], after: List[str]) -> Iterator[Tuple[str, str]]:
-    """Yield (action, line) of the difference of two texts."""
-    for left, right in align(before, after, lambda i, j: False):
-        if left >= 0 and right >= 0 and before[left] == after[right]:
-            yield "noop", before[left]
-            continue
-        if left >= 0:
-            yield "delete", before[left]
-        if right >= 0:
-            yield "create", after[right]
+    text = [f"<<-EOT{forces(diff, style)}"]
+    for before, after in align(lines[0], lines[-1] if diff.action == "update" else lines[0]):
+        action = "delete" if after is ABSENT else "create" if before is ABSENT else "noop"
+        text.append(style.start(action, indent + 1) + (after if before is ABSENT else before))
+    text.append(f"{style.start('noop', indent)}EOT{null_suffix(diff.action, style)}")
+    return "\n".join(text)
 
 
 def render_json(diff: Diff, indent: int, style: Style) -> str:
@@ -6228,33 +5914,39 @@ def render_json(diff: Diff, indent: int, style: Style) -> str:
     text = render_diff(inside, indent + 1, inner)
     if "\n" not in text:
         return f"jsonencode({text}){remark}{replace}"
-    symbol = style.symbol("update" if diff.action == "update" else "noop")
-    pad, close = "    " * (indent + 1), "    " * indent + style.symbol("noop")
-    return f"jsonencode({remark}\n{pad}{symbol}{text}{replace}\n{close}){null_suffix(diff, style)}"
+    start = style.start("update" if diff.action == "update" else "noop", indent + 1)
+    close = f"{style.start('noop', indent)}){null_suffix(diff.action, style)}"
+    return f"jsonencode({remark}\n{start}{text}{replace}\n{close}"
 
 
-def render_list(diff: Diff, indent: int, style: Style) -> str:
-    """Return a list; of unchanged elements only the two beside a change are written, the others counted."""
+def render_collection(diff: Diff, indent: int, style: Style) -> str:
+    """Return a list, an object or a map between its brackets."""
+    opening, closing = "[]" if diff.kind == "list" else "{}"
+    suffix = null_suffix(diff.action, style)
     if not diff.parts:
-        return f"[]{null_suffix(diff, style)}{forces(diff, style)}"
-    pad = "    " * (indent + 1)
+        return f"{opening}{closing}{suffix}{forces(diff, style)}"
+    if diff.kind == "list":
+        lines = element_lines(diff.parts, indent + 1, style)
+    else:
+        inner = style._replace(suffix=diff.kind == "map" and diff.action != "delete" and style.suffix)
+        lines = member_lines(diff, indent + 1, style, inner)
+    return "\n".join([opening + forces(diff, style), *lines, style.start("noop", indent) + closing + suffix])
+
+
+def element_lines(parts: Sequence[Diff], indent: int, style: Style) -> List[str]:
+    """Return the lines of a list; of unchanged elements only the two beside a change, the others counted."""
+    lines, skipped = [], 0
     changed, unchanged = style._replace(suffix=False), style._replace(full=True)
-    lines = [f"[{forces(diff, style)}"]
-    shown = [style.full or part.action != "noop" for part in diff.parts]
-    skipped = 0
-    for index, part in enumerate(diff.parts):
-        if shown[index] or any(shown[max(0, index - 1):index + 2]):
-            if skipped:
-                lines.append(pad + style.symbol("noop") + hidden(skipped, "element", style))
-            skipped = 0
-            text = render_diff(part, indent + 1, unchanged if part.action == "noop" else changed)
-            lines.append(f"{pad}{style.symbol(part.action)}{text},")
-        else:
+    shown = [style.full or part.action != "noop" for part in parts]
+    for index, part in enumerate(parts):
+        if not any(shown[max(0, index - 1):index + 2]):
             skipped += 1
-    if skipped:
-        lines.append(pad + style.symbol("noop") + hidden(skipped, "element", style))
-    lines.append("    " * indent + style.symbol("noop") + "]" + null_suffix(diff, style))
-    return "\n".join(lines)
+            continue
+        lines += hidden(skipped, "element", indent, style)
+        skipped = 0
+        text = render_diff(part, indent, unchanged if part.action == "noop" else changed)
+        lines.append(f"{style.start(part.action, indent)}{text},")
+    return lines + hidden(skipped, "element", indent, style)
 
 
 def byte_length(text: str) -> int:
@@ -6267,7 +5959,7 @@ ALWAYS_SHOWN = ("id", "name", "tags")
 
 def member_lines(diff: Diff, indent: int, style: Style, inner: Style) -> List[str]:
     """Return the lines of an object's attributes or a map's elements, aligned, the unchanged ones counted."""
-    pad, is_map = "    " * indent, diff.kind == "map"
+    is_map = diff.kind == "map"
     names = {name: go_quoted(name) if is_map else name_text(name) for name in diff.parts}
     width = max(map(byte_length, names.values()))
     lines, skipped = [], 0
@@ -6280,22 +5972,10 @@ def member_lines(diff: Diff, indent: int, style: Style, inner: Style) -> List[st
             continue
         if part.kind == "sensitive" and part.after:
             start = paint(f"  # [yellow]Warning[reset]: this attribute value {part.after[0]}", style.color)
-            lines += [pad + start, f"{pad}  # {part.after[1]}"]
-        start = pad + style.symbol(part.action) + names[name].ljust(width)
+            lines += ["    " * indent + start, f"{'    ' * indent}  # {part.after[1]}"]
+        start = style.start(part.action, indent) + names[name].ljust(width)
         lines.append(f"{start} = {render_diff(part, indent, look)}")
-    if skipped:
-        noun = "element" if is_map else "attribute"
-        lines.append(pad + style.symbol("noop") + hidden(skipped, noun, style))
-    return lines
-
-
-def render_members(diff: Diff, indent: int, style: Style) -> str:
-    """Return an object or a map."""
-    if not diff.parts:
-        return f"{{}}{null_suffix(diff, style)}{forces(diff, style)}"
-    inner = style._replace(suffix=diff.kind == "map" and diff.action != "delete" and style.suffix)
-    close = "    " * indent + style.symbol("noop") + "}" + null_suffix(diff, style)
-    return "\n".join([f"{{{forces(diff, style)}", *member_lines(diff, indent + 1, style, inner), close])
+    return lines + hidden(skipped, "element" if is_map else "attribute", indent, style)
 
 
 # --------------------------------------------------------------------------------------
@@ -6317,13 +5997,12 @@ def compare_attributes(
     A known value of a dynamic attribute never carries the remark that it forces the replacement.
     """
     parts: Dict[str, Diff] = {}
-    for name in sorted({**before, **after}):
+    for name in sorted({*before, *after}):
         left = ABSENT if before.get(name) in (None, "") else before[name]
         right = ABSENT if after.get(name) in (None, "") else after[name]
         if left is ABSENT and right is ABSENT:
             continue
-        diff = compare(left, right)
-        dynamic = is_dynamic(change.type, name)
+        diff, dynamic = compare(left, right), is_dynamic(change.type, name)
         if diff.kind == "object" and not dynamic and Map in (type(left), type(right)):
             diff = diff._replace(kind="map")
         if (name,) in forced and (not dynamic or diff.kind in ("unknown", "sensitive")):
@@ -6332,19 +6011,19 @@ def compare_attributes(
     return Diff("update", "object", parts=parts)
 
 
-def shown_attributes(attributes: Optional[Dict[str, Value]], sensitive: Sequence[Path], changed: bool = False
-                     ) -> Dict[str, Value]:
+def shown_attributes(
+    attributes: Optional[Dict[str, Value]], sensitive: Sequence[Path], changed: bool = False
+) -> Dict[str, Value]:
     """Return the attributes, with those that are set and sensitive marked.
 
     The real tools show the output of terraform_data although the input that it copies is sensitive; here it is hidden.
     """
-    if not attributes:
-        return {}
-    found: Dict[str, Value] = attributes
-    live = [path for path in sensitive if attributes.get(str(path[0])) not in (None, "")]
-    if changed or is_known(attributes.get("output")):
+    found: Dict[str, Value] = attributes or {}
+    live = [path for path in sensitive if found.get(str(path[0])) not in (None, "")]
+    if live and (changed or is_known(found.get("output"))):
         live += [("output", *path[1:]) for path in live if path[0] == "input"]
-    return with_sensitive(found, live) if live else found
+    marked: Dict[str, Value] = with_sensitive(found, live) if live else found
+    return marked
 
 
 def render_attributes(change: Change, style: Style, relevant: Optional[Sequence[Path]] = None) -> List[str]:
@@ -6359,26 +6038,26 @@ def render_attributes(change: Change, style: Style, relevant: Optional[Sequence[
     return member_lines(diff, 1, style, style) if diff.parts else []
 
 
-def only_relevant(
-    before: Dict[str, Value], after: Dict[str, Value], paths: Sequence[Path]
-) -> Dict[str, Value]:
+def only_relevant(before: Dict[str, Value], after: Dict[str, Value], paths: Sequence[Path]) -> Dict[str, Value]:
     """Return ``after`` with everything that no path touches as it was before."""
     if () in paths:
         return after
-    result = {name: before.get(name, ABSENT) for name in {**before, **after}}
-    for head in {path[0] for path in paths}:
-        left, right = before.get(head, ABSENT), after.get(head, ABSENT)  # type: ignore[arg-type]
+    result = dict(before)
+    for name, inner in by_first_step(paths).items():
+        left, right = before.get(name), after.get(name, ABSENT)
         if isinstance(left, dict) and isinstance(right, dict):
-            right = only_relevant(left, right, [path[1:] for path in paths if path[0] == head])
-        result[head] = right  # type: ignore[index]
+            right = only_relevant(left, right, inner)
+        result[name] = right
     return {name: value for name, value in result.items() if value is not ABSENT}
 
 
 def one_sided_lines(type_name: str, attributes: Dict[str, Value], style: Style, action: str) -> List[str]:
-    """Return the lines of an object that comes or goes, fast: most plans are made of such blocks."""
+    """Return the lines of an object that comes or goes; most plans are made of such blocks.
+
+    Through ``compare_attributes`` and ``member_lines`` a plan of 100,000 would take 2.7 s for 0.8 s.
+    """
     shown = sorted([name for name, value in attributes.items() if value is not None and value != ""])
-    start, width = "    " + style.symbol(action), max(map(len, shown), default=0)
-    suffix = TO_NULL[style.color] if action == "delete" else ""
+    start, width, suffix = style.start(action, 1), max(map(len, shown), default=0), null_suffix(action, style)
     lines = []
     for name in shown:
         value = attributes[name]
@@ -6407,18 +6086,6 @@ PLANNED = {
 DRIFTED = {"update": "has changed", "delete": "has been deleted"}
 
 
-def render_heading(change: Change, drift: bool, color: bool) -> str:
-    """Return the comment over a block, with the line that says why something is destroyed."""
-    address = change.address + (f" (deposed object {change.deposed})" if change.deposed else "")
-    what = DRIFTED[change.verb] if drift else PLANNED.get(change.action_reason, PLANNED[change.verb])
-    lines = [f"[bold]  # {address}[reset] {what}"]
-    if change.action_reason == "delete_because_no_resource_config":
-        lines.append(f"  # (because {change.address} is not in configuration)")
-    if change.deposed and change.verb == "delete":
-        lines.append("  # (left over from a partially-failed replacement of this instance)")
-    return paint("\n".join(lines) + "\n", color)
-
-
 def symbol_of(change: Change) -> str:
     """Return the key of SYMBOLS for a change; a replacement has two."""
     return "swap" if change.verb == "replace" and change.create_before_destroy else change.verb
@@ -6427,12 +6094,16 @@ def symbol_of(change: Change) -> str:
 def render_change(
     change: Change, *, drift: bool = False, relevant: Optional[Sequence[Path]] = None, color: bool = False
 ) -> str:
-    """Return one block of a plan, without a line break at its end."""
-    lines = render_attributes(change, Style(color), relevant)
-    symbol = SYMBOLS[color][symbol_of(change)]
-    heading = render_heading(change, drift, color)
-    name = change.address.split(".", 1)[1]
-    return f'{heading}{symbol}resource "{change.type}" "{name}" {braces(lines, 1)}'
+    """Return one block of a plan, without a line break at its end, under the comment that says what is done and why."""
+    what = DRIFTED[change.verb] if drift else PLANNED.get(change.action_reason, PLANNED[change.verb])
+    deposed = f" (deposed object {change.deposed})" if change.deposed else ""
+    heading = f"[bold]  # {change.address}{deposed}[reset] {what}\n"
+    if change.action_reason == "delete_because_no_resource_config":
+        heading += f"  # (because {change.address} is not in configuration)\n"
+    if change.deposed and change.verb == "delete":
+        heading += "  # (left over from a partially-failed replacement of this instance)\n"
+    name, body = change.address.split(".", 1)[1], braces(render_attributes(change, Style(color), relevant), 1)
+    return f'{paint(heading, color)}{SYMBOLS[color][symbol_of(change)]}resource "{change.type}" "{name}" {body}'
 
 
 def braces(lines: List[str], indent: int) -> str:
@@ -6559,25 +6230,6 @@ def render_no_changes(plan: Plan, color: bool) -> str:
     return heading + (wrapped(reason) if reason else "")
 
 
-def render_drift(plan: Plan, changing: bool, color: bool) -> str:
-    """Return the note on what changed outside: all of it in a refresh-only plan, else what is used."""
-    if not changing and plan.mode != "refresh-only":
-        return ""
-    used: Dict[str, List[Path]] = {}
-    for address, path in plan.relevant:
-        used.setdefault(address, []).append(path)
-    blocks = []
-    for change in plan.drift:
-        relevant = None if plan.mode == "refresh-only" else used.get(change.address, [])
-        if relevant is None or relevant and has_drifted(change, relevant):
-            blocks.append(f"\n{render_change(change, drift=True, relevant=relevant, color=color)}\n")
-    if not blocks:
-        return ""
-    heading = paint("\n[bold][cyan]Note:[reset][bold] Objects have changed outside of minigraph\n", color)
-    closing = wrapped(REFRESH_ONLY if plan.mode == "refresh-only" else DRIFT_CLOSING)
-    return f"{heading}\n{wrapped(DRIFT_OPENING)}{''.join(blocks)}\n\n{closing}"
-
-
 def has_drifted(change: Change, relevant: Sequence[Path]) -> bool:
     """Return whether an object went, or one of the attributes that matter changed."""
     before, after = change.before or {}, change.after or {}
@@ -6585,13 +6237,20 @@ def has_drifted(change: Change, relevant: Sequence[Path]) -> bool:
     return change.verb == "delete" or any(part.action != "noop" for part in diff.parts.values())
 
 
-def output_diff(change: OutputChange) -> Diff:
-    """Return the difference of a root output; null is the same as not there."""
-    sides = [
-        ABSENT if value is None else Sensitive(value) if sensitive else value
-        for value, sensitive in (
-            (change.before, change.sensitive_before), (change.after, change.sensitive_after))]
-    return Diff("noop", "null") if sides == [ABSENT, ABSENT] else compare(*sides)
+def render_drift(plan: Plan, changing: bool, color: bool) -> str:
+    """Return the note on what changed outside: all of it in a refresh-only plan, else what is used."""
+    whole = plan.mode == "refresh-only"
+    used = by_first_step((address, *path) for address, path in plan.relevant)
+    blocks = []
+    for change in plan.drift if changing or whole else ():
+        relevant = None if whole else used.get(change.address, ())
+        if relevant is None or relevant and has_drifted(change, relevant):
+            blocks.append(f"\n{render_change(change, drift=True, relevant=relevant, color=color)}\n")
+    if not blocks:
+        return ""
+    heading = paint("\n[bold][cyan]Note:[reset][bold] Objects have changed outside of minigraph\n", color)
+    closing = wrapped(REFRESH_ONLY if whole else DRIFT_CLOSING)
+    return f"{heading}\n{wrapped(DRIFT_OPENING)}{''.join(blocks)}\n\n{closing}"
 
 
 def render_output_changes(outputs: Sequence[OutputChange], color: bool) -> str:
@@ -6599,7 +6258,11 @@ def render_output_changes(outputs: Sequence[OutputChange], color: bool) -> str:
     width = max((byte_length(name_text(output.name)) for output in outputs), default=0)
     lines = []
     for output in outputs:
-        diff = output_diff(output) if output.verb != "noop" else Diff("noop", "null")
+        sides = [ABSENT if value is None else Sensitive(value) if sensitive else value for value, sensitive in (
+            (output.before, output.sensitive_before), (output.after, output.sensitive_after))]
+        if output.verb == "noop" or sides == [ABSENT, ABSENT]:  # null is the same as not there
+            continue
+        diff = compare(*sides)
         if diff.action != "noop":
             name = name_text(output.name).ljust(width)
             lines.append(f"{SYMBOLS[color][diff.action]}{name} = {render_diff(diff, 0, Style(color))}")
@@ -6679,15 +6342,11 @@ def render_state(state: State) -> str:
         return "The state file is empty. No resources are represented.\n"
     blocks = []
     for address in sorted({**state.objects, **state.deposed}, key=lambda address: address.split(".")):
-        if address in state.objects:
-            blocks.append(render_instance(address, state.objects[address]))
-        blocks.extend(render_instance(address, instance, key)
-                      for key, instance in sorted(state.deposed.get(address, {}).items()))
-    text = "\n".join(blocks)
-    if state.outputs:
-        text += "\n\nOutputs:\n\n"
-    for name in sorted(state.outputs):
-        output = state.outputs[name]
+        found = [("", state.objects[address])] if address in state.objects else []
+        found += sorted(state.deposed.get(address, {}).items())
+        blocks += [render_instance(address, instance, key) for key, instance in found]
+    text = "\n".join(blocks) + ("\n\nOutputs:\n\n" if state.outputs else "")
+    for name, output in sorted(state.outputs.items()):
         value = Sensitive(output.value) if output.sensitive else output.value
         text += f"{name} = {render_diff(compare(value, value), 0, STATE_STYLE)}\n"
     return text
@@ -6700,7 +6359,6 @@ def render_state(state: State) -> str:
 
 VERSION = "1.0.0"  # of minigraph itself; TERRAFORM_VERSION names the release whose shapes are written
 Document = Dict[str, Value]
-NUMBER_MARK = "\ud8ff"  # a lone surrogate: no text that was read holds one
 SCALARS = frozenset((str, int, bool, Decimal, type(None)))
 ACTIONS = {"noop": ["no-op"], "create": ["create"], "update": ["update"], "delete": ["delete"],
            "replace": ["delete", "create"]}
@@ -6708,22 +6366,7 @@ ACTIONS = {"noop": ["no-op"], "create": ["create"], "update": ["update"], "delet
 
 def dump_json(document: Value, indent: Optional[int] = None) -> str:
     """Return a document as JSON with Go's escapes and all digits: on one line, or indented by two."""
-    if indent is not None:
-        return go_escaped(json_text(document))
-    import json
-    # json_text would do as well, but the encoder in C takes a fifth of its time: 0.5 s for a plan of 100,000
-    text = json.dumps(
-        document, ensure_ascii=False, check_circular=False, separators=(",", ":"), default=marked_number)
-    if NUMBER_MARK in text:
-        text = re.sub(f'"{NUMBER_MARK}([^"]*)"', r"\1", text)
-    return go_escaped(text)
-
-
-def marked_number(number: Value) -> str:
-    """Return a Decimal as a marked string, which ``dump_json`` turns into a number with all its digits."""
-    if not isinstance(number, Decimal):
-        raise TypeError(f"{number!r} has no JSON form")
-    return NUMBER_MARK + number_text(number)
+    return go_escaped(compact_json(document) if indent is None else json_text(document))
 
 
 def json_value(value: Value) -> Value:
@@ -6741,6 +6384,11 @@ def json_value(value: Value) -> Value:
 def type_form(value: Value) -> Value:
     """Return the type of a value as the documents write it, the attributes of an object sorted."""
     return json_value(type_of(value))
+
+
+def output_value(output: OutputValue) -> Document:
+    """Return an output with its type."""
+    return {"sensitive": output.sensitive, "type": type_form(output.value), "value": json_value(output.value)}
 
 
 def unknown_mask(value: Value) -> Value:
@@ -6765,19 +6413,14 @@ def sensitive_mask(value: Value, paths: Sequence[Path]) -> Value:
     elif isinstance(value, Unknown):
         empty: Dict[str, Value] = {"object": {}, "map": {}, "tuple": [], "list": [], "set": []}
         value = empty.get(value.type[0]) if value.type else None
+    inner = by_first_step(paths)
     if isinstance(value, dict):
-        heads = {path[0] for path in paths}
-        masks = [(key, sensitive_mask(item, below(paths, key)))
-                 for key, item in sorted(value.items()) if key in heads or type(item) not in SCALARS]
+        masks = [(key, sensitive_mask(item, inner.get(key, ())))
+                 for key, item in sorted(value.items()) if key in inner or type(item) not in SCALARS]
         return {key: mask for key, mask in masks if mask is not False}
     if isinstance(value, list):
-        return [sensitive_mask(item, below(paths, index)) for index, item in enumerate(value)]
+        return [sensitive_mask(item, inner.get(index, ())) for index, item in enumerate(value)]
     return False
-
-
-def below(paths: Sequence[Path], step: Union[str, int]) -> Sequence[Path]:
-    """Return what remains of the paths that begin with ``step``."""
-    return [path[1:] for path in paths if path[0] == step] if paths else ()
 
 
 def hidden_attributes(type_name: str, attributes: Optional[Dict[str, Value]], paths: Sequence[Path]) -> Value:
@@ -6795,6 +6438,19 @@ def resource_head(address: str, provider: str) -> Document:
     """Return the keys that every resource of a document begins with."""
     kind, name = sort_key(address)
     return {"address": address, "mode": "managed", "type": kind, "name": name, "provider_name": provider}
+
+
+def present(**pairs: Value) -> Document:
+    """Return the pairs without those of an empty value: the real tools leave such keys out."""
+    return {key: value for key, value in pairs.items() if value}
+
+
+def resource_values(
+    type_name: str, attributes: Optional[Dict[str, Value]], sensitive: Sequence[Path], version: int = 0
+) -> Document:
+    """Return what an object holds, as the documents write it."""
+    return {"schema_version": version, "values": json_value(attributes),
+            "sensitive_values": hidden_attributes(type_name, attributes, sensitive)}
 
 
 def provider_name(recorded: str) -> str:
@@ -6820,26 +6476,15 @@ def state_document(state: State) -> Document:
                   for address, found in state.deposed.items() for key, item in found.items()]
     resources += [form for entry in state.foreign for form in foreign_forms(entry)]
     resources.sort(key=lambda form: (form["address"], form.get("deposed_key", "")))
-    values = {**present("outputs", outputs), "root_module": present("resources", resources)}
+    values = {**present(outputs=outputs), "root_module": present(resources=resources)}
     return {"format_version": "1.0", "terraform_version": state.terraform_version, "values": values}
-
-
-def present(key: str, value: Value) -> Document:
-    """Return the pair as a dictionary, or nothing for an empty value: the real tools leave such keys out."""
-    return {key: value} if value else {}
 
 
 def instance_form(address: str, instance: Instance) -> Document:
     """Return one object of the state as a resource of the document."""
-    form = resource_head(address, provider_name(instance.provider))
-    form["schema_version"] = instance.schema_version
-    form["values"] = json_value(instance.attributes)
-    form["sensitive_values"] = hidden_attributes(instance.type, instance.attributes, instance.sensitive)
-    if instance.dependencies:
-        form["depends_on"] = list(instance.dependencies)
-    if instance.tainted:
-        form["tainted"] = True
-    return form
+    return {**resource_head(address, provider_name(instance.provider)),
+            **resource_values(instance.type, instance.attributes, instance.sensitive, instance.schema_version),
+            **present(depends_on=list(instance.dependencies), tainted=instance.tainted)}
 
 
 def foreign_forms(entry: Dict[str, Value]) -> Iterator[Document]:
@@ -6847,17 +6492,16 @@ def foreign_forms(entry: Dict[str, Value]) -> Iterator[Document]:
     address = f"{'data.' if entry['mode'] == 'data' else ''}{entry['type']}.{entry['name']}"
     address = f"{entry['module']}.{address}" if "module" in entry else address
     for raw in entry["instances"]:
-        form: Document = {"address": address, **{key: entry[key] for key in ("mode", "type", "name")}}
-        if "index_key" in raw:
-            form["address"] += f"[{json_text(raw['index_key'])}]"
-            form["index"] = raw["index_key"]
-        form["provider_name"] = provider_name(str(entry.get("provider", "")))
-        form["schema_version"] = raw.get("schema_version", 0)
-        form["values"], form["sensitive_values"] = json_value(raw.get("attributes")), {}
-        form.update(present("depends_on", raw.get("dependencies")))
-        form.update(present("tainted", raw.get("status") == "tainted"))
-        form.update(present("deposed_key", raw.get("deposed")))
-        yield form
+        indexed = "index_key" in raw
+        yield {
+            "address": address + (f"[{json_text(raw['index_key'])}]" if indexed else ""),
+            **{key: entry[key] for key in ("mode", "type", "name")},
+            **({"index": raw["index_key"]} if indexed else {}),
+            "provider_name": provider_name(str(entry.get("provider", ""))),
+            "schema_version": raw.get("schema_version", 0), "values": json_value(raw.get("attributes")),
+            "sensitive_values": {},
+            **present(depends_on=raw.get("dependencies"), tainted=raw.get("status") == "tainted",
+                      deposed_key=raw.get("deposed"))}
 
 
 # --------------------------------------------------------------------------------------
@@ -6875,13 +6519,12 @@ def plan_document(plan: Plan) -> Document:
     return {
         "format_version": "1.2", "terraform_version": TERRAFORM_VERSION,
         "planned_values": planned_values(changes, plan.outputs, providers),
-        **present("resource_drift", [change_form(change, providers) for change in plan.drift]),
-        **present("resource_changes", [change_form(change, providers) for change in changes]),
-        **present("output_changes", {change.name: output_change_form(change) for change in plan.outputs}),
-        **present("prior_state", prior_document(plan)),
+        **present(resource_drift=[change_form(change, providers) for change in plan.drift],
+                  resource_changes=[change_form(change, providers) for change in changes],
+                  output_changes={change.name: output_change_form(change) for change in plan.outputs},
+                  prior_state=prior_document(plan)),
         "configuration": configuration_document(plan.config, providers),
-        **present("relevant_attributes", [
-            {"resource": address, "attribute": list(path)} for address, path in relevant]),
+        **present(relevant_attributes=[{"resource": address, "attribute": list(path)} for address, path in relevant]),
         "timestamp": plan.timestamp,
         "applyable": not (plan.errors or plan.does_nothing()),
         "complete": not (plan.errors or plan.targets or plan.excludes),
@@ -6901,45 +6544,41 @@ def provider_names(plan: Plan) -> Dict[str, str]:
 
 
 def planned_values(
-        changes: Sequence[Change], output_changes: Sequence[OutputChange],
-        providers: Dict[str, str]) -> Document:
+    changes: Sequence[Change], output_changes: Sequence[OutputChange], providers: Dict[str, str]
+) -> Document:
     """Return every object and output as they will be; what is unknown is left out."""
-    outputs: Document = {}
-    for output in output_changes:
-        if output.verb != "delete":
-            outputs[output.name] = {"sensitive": output.sensitive_after}
-            if is_known(output.after):
-                outputs[output.name].update(type=type_form(output.after), value=json_value(output.after))
+    outputs: Document = {
+        output.name: {"sensitive": output.sensitive_after} if not is_known(output.after) else
+        output_value(OutputValue(output.after, output.sensitive_after))
+        for output in output_changes if output.verb != "delete"}
     resources = [
-        {**resource_head(change.address, providers[change.type]), "schema_version": 0,
-         "values": json_value(change.after),
-         "sensitive_values": hidden_attributes(change.type, change.after, change.after_sensitive)}
+        {**resource_head(change.address, providers[change.type]),
+         **resource_values(change.type, change.after, change.after_sensitive)}
         for change in changes if change.after is not None and not change.deposed]
-    return {**present("outputs", outputs), "root_module": present("resources", resources)}
+    return {**present(outputs=outputs), "root_module": present(resources=resources)}
 
 
 def change_form(change: Change, providers: Dict[str, str]) -> Document:
     """Return one entry of ``resource_changes`` or ``resource_drift``."""
-    form = resource_head(change.address, providers[change.type])
-    form.update(present("deposed", change.deposed))
     created_first = change.verb == "replace" and change.create_before_destroy
-    form["change"] = {
-        "actions": ["create", "delete"] if created_first else ACTIONS[change.verb],
-        "before": json_value(change.before), "after": json_value(change.after),
-        "after_unknown": {} if is_known(change.after) else unknown_mask(change.after),
-        "before_sensitive": hidden_attributes(change.type, change.before, change.before_sensitive),
-        "after_sensitive": hidden_attributes(change.type, change.after, change.after_sensitive),
-        **present("replace_paths", [list(path) for path in change.replace_paths])}
-    form.update(present("action_reason", change.action_reason))
-    return form
+    return {
+        **resource_head(change.address, providers[change.type]), **present(deposed=change.deposed),
+        "change": {
+            "actions": ["create", "delete"] if created_first else ACTIONS[change.verb],
+            "before": json_value(change.before), "after": json_value(change.after),
+            "after_unknown": {} if is_known(change.after) else unknown_mask(change.after),
+            "before_sensitive": hidden_attributes(change.type, change.before, change.before_sensitive),
+            "after_sensitive": hidden_attributes(change.type, change.after, change.after_sensitive),
+            **present(replace_paths=[list(path) for path in change.replace_paths])},
+        **present(action_reason=change.action_reason)}
 
 
 def output_change_form(change: OutputChange) -> Document:
     """Return one entry of ``output_changes``; both sides count as sensitive when one of them is."""
     sensitive = change.sensitive_before or change.sensitive_after
-    after = {} if isinstance(change.after, Unknown) else {"after": json_value(change.after)}
-    return {"actions": ACTIONS[change.verb], "before": json_value(change.before), **after,
-            "after_unknown": False if is_known(change.after) else unknown_mask(change.after),
+    return {"actions": ACTIONS[change.verb], "before": json_value(change.before),
+            **({} if isinstance(change.after, Unknown) else {"after": json_value(change.after)}),
+            "after_unknown": not is_known(change.after) and unknown_mask(change.after),
             "before_sensitive": sensitive, "after_sensitive": sensitive}
 
 
@@ -6955,11 +6594,20 @@ def prior_document(plan: Plan) -> Document:
 def configuration_document(config: Config, providers: Dict[str, str]) -> Document:
     """Return the configuration as the plan shows it: expressions as written, and what they refer to."""
     used = sorted({resource.type for resource in config.resources.values()})
-    named = {local_name(kind): {"name": local_name(kind), "full_name": providers[kind]} for kind in used}
-    outputs = {name: output_form(output) for name, output in sorted(config.outputs.items())}
-    resources = [resource_form(config.resources[address]) for address in sorted(config.resources)]
-    return {**present("provider_config", named),
-            "root_module": {**present("outputs", outputs), **present("resources", resources)}}
+    outputs = {
+        name: {**present(sensitive=output.sensitive), "expression": expression_form(output.value),
+               **present(depends_on=list(map(subject, output.depends_on)), description=output.description)}
+        for name, output in sorted(config.outputs.items())}
+    resources = [
+        {"address": address, "mode": "managed", "type": resource.type, "name": resource.name,
+         "provider_config_key": local_name(resource.type),
+         **present(expressions={name: expression_form(value) for name, value in sorted(resource.body.items())}),
+         "schema_version": 0, **present(depends_on=list(map(subject, resource.depends_on)))}
+        for address, resource in sorted(config.resources.items())]
+    return {
+        **present(provider_config={
+            local_name(kind): {"name": local_name(kind), "full_name": providers[kind]} for kind in used}),
+        "root_module": present(outputs=outputs, resources=resources)}
 
 
 def local_name(type_name: str) -> str:
@@ -6967,40 +6615,19 @@ def local_name(type_name: str) -> str:
     return type_name.partition("_")[0]
 
 
-def output_form(output: Output) -> Document:
-    """Return the configuration of one output."""
-    return {**present("sensitive", output.sensitive), "expression": expression_form(output.value),
-            **present("depends_on", [subject(reference) for reference in output.depends_on]),
-            **present("description", output.description)}
-
-
-def resource_form(resource: Resource) -> Document:
-    """Return the configuration of one resource."""
-    expressions = {name: expression_form(resource.body[name]) for name in sorted(resource.body)}
-    return {"address": resource.address, "mode": "managed", "type": resource.type, "name": resource.name,
-            "provider_config_key": local_name(resource.type),
-            **present("expressions", expressions), "schema_version": 0,
-            **present("depends_on", [subject(reference) for reference in resource.depends_on])}
-
-
 def expression_form(value: Value) -> Document:
     """Return an expression: its text as a constant, and each reference with all that it begins with."""
     references: List[str] = []
     for _, _, reference in references_in(value):
         steps = reference.steps if reference.target else reference.steps[1:]
-        for length in range(len(steps), -1, -1):
-            references.append(subject(reference) + "".join(map(step_text, steps[:length])))
-    return {"constant_value": json_value(value), **present("references", references)}
+        texts = [f".{step}" if isinstance(step, str) and is_name(step) else f"[{json_text(step)}]" for step in steps]
+        references += [subject(reference) + "".join(texts[:length]) for length in range(len(steps), -1, -1)]
+    return {"constant_value": json_value(value), **present(references=references)}
 
 
 def subject(reference: Reference) -> str:
     """Return what a reference names, without further steps: "local.x", "local_file.a", "path.module"."""
     return reference.target or ".".join((reference.root, *map(str, reference.steps[:1])))
-
-
-def step_text(step: Union[str, int]) -> str:
-    """Return one step of a traversal: .name, [0] or ["two words"]."""
-    return f".{step}" if isinstance(step, str) and is_name(step) else f"[{json_text(step)}]"
 
 
 # --------------------------------------------------------------------------------------
@@ -7030,20 +6657,21 @@ def diagnostic_document(diagnostic: Diagnostic, sources: Texts = None) -> Docume
     """Return one diagnostic in the real shape, with range and source line where its place is known."""
     place = diagnostic.place
     document: Document = {
-        "severity": diagnostic.severity, "summary": diagnostic.summary, "detail": diagnostic.detail}
-    document.update(present("address", diagnostic.address))
+        "severity": diagnostic.severity, "summary": diagnostic.summary, "detail": diagnostic.detail,
+        **present(address=diagnostic.address)}
     if place is None:
         return document
     first, last = highlight(place)
     start, end = len(place.source[:first].encode()), len(place.source[:last].encode())
-    document["range"] = {"filename": place.file, "start": point(place, first, start, sources),
-                         "end": point(place, last, end, sources)}
     values = [value.partition(" ") for value in diagnostic.values]
-    document["snippet"] = {
-        "context": place.context or None, "code": place.source, "start_line": place.line,
-        "highlight_start_offset": start, "highlight_end_offset": end,
-        "values": [{"traversal": name, "statement": statement} for name, _, statement in values]}
-    return document
+    return {
+        **document,
+        "range": {"filename": place.file, "start": point(place, first, start, sources),
+                  "end": point(place, last, end, sources)},
+        "snippet": {
+            "context": place.context or None, "code": place.source, "start_line": place.line,
+            "highlight_start_offset": start, "highlight_end_offset": end,
+            "values": [{"traversal": name, "statement": statement} for name, _, statement in values]}}
 
 
 def point(place: Place, index: int, offset: int, sources: Texts) -> Document:
@@ -7089,7 +6717,7 @@ def change_event(change: Change, timestamp: float, drift: bool = False) -> Docum
     """Return the line of one planned change, or of one that was found to have happened outside (drift)."""
     reason = LOG_REASONS.get(change.action_reason, change.action_reason.replace("replace_because_", ""))
     message = f"Drift detected ({change.verb})" if drift else f"Plan to {change.verb}"
-    form = {"resource": log_resource(change.address), "action": change.verb, **present("reason", reason)}
+    form = {"resource": log_resource(change.address), "action": change.verb, **present(reason=reason)}
     kind = "resource_drift" if drift else "planned_change"
     return event(kind, f"{change.address}: {message}", timestamp, change=form)
 
@@ -7121,36 +6749,41 @@ def outputs_event(outputs: Dict[str, OutputValue], timestamp: float) -> Document
 
 def outputs_document(outputs: Dict[str, OutputValue]) -> Document:
     """Return what ``output -json`` prints (indented)."""
-    return {
-        name: {"sensitive": item.sensitive, "type": type_form(item.value), "value": json_value(item.value)}
-        for name, item in sorted(outputs.items())}
+    return {name: output_value(output) for name, output in sorted(outputs.items())}
 
 
 def refresh_event(kind: str, address: str, object_id: str, timestamp: float) -> Document:
     """Return a line of the kind refresh_start or refresh_complete; without an id the object is gone."""
     word = "Refreshing state..." if kind == "refresh_start" else "Refresh complete"
-    return event(kind, f"{address}: {word}{f' [id={object_id}]' if object_id else ''}", timestamp,
-                 hook={"resource": log_resource(address), **log_id(object_id)})
+    return hook_event(kind, address, word, timestamp, object_id)
 
 
 def apply_event(
-        kind: str, address: str, action: str, timestamp: float, object_id: str = "",
-        elapsed: int = 0) -> Document:
+    kind: str, address: str, action: str, timestamp: float, object_id: str = "", elapsed: int = 0
+) -> Document:
     """Return a line of the kind apply_start, apply_progress, apply_complete or apply_errored.
 
     ``action`` is "create", "update" or "delete"; ``elapsed`` counts seconds. The id is the one that the
     object has at that moment: none before a create, none after a delete.
     """
     verb, noun = LOG_ACTIONS[action]
-    time = elapsed_text(elapsed)
-    words = {"apply_start": f"{verb}...", "apply_progress": f"Still {verb.lower()}... [{time} elapsed]",
-             "apply_complete": f"{noun} complete after {time}",
-             "apply_errored": f"{noun} errored after {time}"}
-    shown = object_id if kind in ("apply_start", "apply_complete") else ""
-    hook: Document = {"resource": log_resource(address), "action": action, **log_id(shown)}
-    if kind != "apply_start":
-        hook["elapsed_seconds"] = elapsed
-    return event(kind, f"{address}: {words[kind]}{f' [id={shown}]' if shown else ''}", timestamp, hook=hook)
+    if kind == "apply_start":
+        return hook_event(kind, address, f"{verb}...", timestamp, object_id, action=action)
+    if kind == "apply_progress":
+        word, object_id = f"Still {verb.lower()}... [{elapsed_text(elapsed)} elapsed]", ""
+    elif kind == "apply_errored":
+        word, object_id = f"{noun} errored after {elapsed_text(elapsed)}", ""
+    else:
+        word = f"{noun} complete after {elapsed_text(elapsed)}"
+    return hook_event(kind, address, word, timestamp, object_id, action=action, elapsed_seconds=elapsed)
+
+
+def hook_event(kind: str, address: str, message: str, timestamp: float, object_id: str, **more: Value) -> Document:
+    """Return the line of something that happens to one object, with its id if it has one."""
+    shown = f" [id={object_id}]" if object_id else ""
+    hook = {"resource": log_resource(address), **present(action=more.pop("action", ""))}
+    hook.update({"id_key": "id", "id_value": object_id, **more} if object_id else more)
+    return event(kind, f"{address}: {message}{shown}", timestamp, hook=hook)
 
 
 def log_resource(address: str) -> Document:
@@ -7158,11 +6791,6 @@ def log_resource(address: str) -> Document:
     kind, name = sort_key(address)
     return {"addr": address, "module": "", "resource": address, "implied_provider": local_name(kind),
             "resource_type": kind, "resource_name": name, "resource_key": None}
-
-
-def log_id(object_id: str) -> Document:
-    """Return the keys that identify an object in the log, or none."""
-    return {"id_key": "id", "id_value": object_id} if object_id else {}
 
 
 def elapsed_text(seconds: int) -> str:
@@ -7207,20 +6835,18 @@ def unpack(packed: Value) -> Value:
 
 def pack_record(record: Union[Change, OutputChange]) -> Dict[str, Value]:
     """Return a change as a JSON object; paths become lists."""
-    fields: Dict[str, Value] = record._asdict()
-    for name in ("before", "after"):
-        fields[name] = pack(fields[name])
-    return {name: [list(path) if isinstance(path, tuple) else path for path in value]
-            if isinstance(value, (tuple, list)) and name not in ("before", "after") else value
-            for name, value in fields.items()}
+    return {name: pack(value) if name in ("before", "after") else
+            [list(item) if isinstance(item, tuple) else item for item in value]
+            if isinstance(value, (tuple, list)) else value
+            for name, value in record._asdict().items()}
 
 
-def unpack_change(fields: Dict[str, Value]) -> Change:
-    """Return the change that ``pack_record`` wrote."""
-    fields = {**fields, "before": unpack(fields["before"]), "after": unpack(fields["after"])}
-    for name in ("replace_paths", "before_sensitive", "after_sensitive"):
-        fields[name] = tuple(tuple(path) for path in fields[name])
-    return Change(**fields)
+def unpack_record(kind: Callable[..., Any], fields: Dict[str, Value]) -> Any:
+    """Return the change of this kind that ``pack_record`` wrote."""
+    paths = ("replace_paths", "before_sensitive", "after_sensitive")
+    return kind(**{
+        name: unpack(value) if name in ("before", "after") else tuple(map(tuple, value)) if name in paths else value
+        for name, value in fields.items()})
 
 
 PLAN_MARK = b'{"minigraph_plan"'  # what a plan file begins with
@@ -7233,12 +6859,13 @@ def plan_file_text(plan: Plan) -> str:
         "minigraph_plan": 1, "plan": plan_document(plan), "sources": plan.config.sources,
         "options": plan.options._asdict(), "cwd": plan.evaluator.known_before["cwd"], "timestamp": plan.timestamp,
         "state": state_text(plan.before_refresh), "refreshed": state_text(plan.prior),
-        "changes": [pack_record(change) for change in plan.changes], "drift": [pack_record(change) for change in plan.drift],
-        "outputs": [pack_record(change) for change in plan.outputs],
+        "changes": list(map(pack_record, plan.changes)), "drift": list(map(pack_record, plan.drift)),
+        "outputs": list(map(pack_record, plan.outputs)),
         "uses_configured": sorted(plan.uses_configured), "uses_stored": sorted(plan.uses_stored),
         "relevant": sorted(([address, list(path)] for address, path in plan.relevant), key=repr),
-        "warnings": [[item.summary, item.detail] for item in plan.warnings], "errors": [item.summary for item in plan.errors]}
-    body = go_escaped(json_text(document, None))
+        "warnings": [[item.summary, item.detail] for item in plan.warnings],
+        "errors": [item.summary for item in plan.errors]}
+    body = go_escaped(compact_json(document))
     return f'{body[:-1]}{SEAL}{digest(body.encode("utf-8", "replace"))}"}}\n'
 
 
@@ -7284,10 +6911,9 @@ def plan_of(document: Dict[str, Value], directory: str, shown: str) -> Plan:
     plan = Plan(config, read_state(document["state"], shown), PlanOptions(**document["options"]))
     plan.prior = read_state(document["refreshed"], shown)
     plan.evaluator, plan.timestamp = Evaluator(document["cwd"]), document["timestamp"]
-    plan.changes = [unpack_change(fields) for fields in document["changes"]]
-    plan.drift = [unpack_change(fields) for fields in document["drift"]]
-    plan.outputs = [OutputChange(**{**fields, "before": unpack(fields["before"]), "after": unpack(fields["after"])})
-                    for fields in document["outputs"]]
+    plan.changes = [unpack_record(Change, fields) for fields in document["changes"]]
+    plan.drift = [unpack_record(Change, fields) for fields in document["drift"]]
+    plan.outputs = [unpack_record(OutputChange, fields) for fields in document["outputs"]]
     plan.deps = config_graph(config)[0]
     plan.configured = resource_graph(config, plan.deps)
     plan.kept = kept_nodes(plan, plan.deps)
@@ -7323,46 +6949,30 @@ def check_plan_is_current(plan: Plan, state: State) -> None:
 # Diagnostic("Bad", "Mend it.", place=Place("a.tf.json", 3))  ->  "\nError: Bad\n\n  on a.tf.json line 3..."
 # --------------------------------------------------------------------------------------
 
-UNDERLINE = "4"
 LAID_OUT = re.compile(r"\s|\S+ needs \S+: ")  # indented lines and the edges of a cycle keep their line breaks
 
 
-def render_diagnostics(diagnostics: Iterable[Diagnostic], color: bool = False, width: int = 78) -> str:
+def render_diagnostics(diagnostics: Iterable[Diagnostic], color: bool = False) -> str:
     """Return diagnostics in the real layout, each behind a blank line; with color each in its box."""
-    if color:
-        return "".join(boxed(diagnostic, width) for diagnostic in diagnostics)
-    return "".join("\n".join(["", *diagnostic_lines(item, width - 1, False), ""]) for item in diagnostics)
+    return "".join(diagnostic_text(diagnostic, color) for diagnostic in diagnostics)
 
 
-def boxed(diagnostic: Diagnostic, width: int) -> str:
-    """Return one diagnostic in color, with a rule in the color of its severity to the left."""
-    tone = severity_color(diagnostic)
-    lines = [f"{colored('│', tone)} {line}" for line in diagnostic_lines(diagnostic, width - 3, True)]
-    return "\n".join([colored("╷", tone), *lines, colored("╵", tone)]) + "\n"
+def colored(text: str, color: bool, *names: str) -> str:
+    """Return a text between escape sequences, if so; unlike ``paint`` it takes any text, marks and all."""
+    return "".join(f"\033[{COLORS[name]}m" for name in names) + text + "\033[0m" if color else text
 
 
-def severity_color(diagnostic: Diagnostic) -> str:
-    """Return the color of errors or of warnings."""
-    return COLORS["red" if diagnostic.severity == "error" else "yellow"]
-
-
-def colored(text: str, *codes: str) -> str:
-    """Return a text between escape sequences; unlike ``paint`` it takes any text, marks and all."""
-    return "".join(f"\033[{code}m" for code in codes) + text + "\033[0m"
-
-
-def diagnostic_lines(diagnostic: Diagnostic, width: int, color: bool) -> List[str]:
-    """Return the lines of one diagnostic: summary, blank, where it is, blank, detail."""
-    label = "Error: " if diagnostic.severity == "error" else "Warning: "
-    summary = diagnostic.summary
-    if color:
-        label = colored(label, COLORS["bold"], severity_color(diagnostic))
-        summary = colored(summary, COLORS["bold"])
-    lines = [*f"{label}{summary}".split("\n"), ""]
+def diagnostic_text(diagnostic: Diagnostic, color: bool) -> str:
+    """Return one diagnostic: summary, blank, where it is, blank, detail; in color a rule to the left of them."""
+    label, tone = ("Error: ", "red") if diagnostic.severity == "error" else ("Warning: ", "yellow")
+    heading = colored(label, color, "bold", tone) + colored(diagnostic.summary, color, "bold")
     where = place_lines(diagnostic, color)
-    if where:
-        lines += [*where, ""]
-    return lines + (wrap_detail(diagnostic.detail, width) if diagnostic.detail else [])
+    lines = [*heading.split("\n"), "", *where, *[""] * bool(where)]
+    lines += wrap_detail(diagnostic.detail, 75 if color else 77) if diagnostic.detail else []
+    if not color:
+        return "\n".join(["", *lines, ""])
+    left, top, bottom = (colored(part, color, tone) for part in "│╷╵")
+    return "\n".join([top, *(f"{left} {line}" for line in lines), bottom, ""])
 
 
 def place_lines(diagnostic: Diagnostic, color: bool) -> List[str]:
@@ -7371,12 +6981,11 @@ def place_lines(diagnostic: Diagnostic, color: bool) -> List[str]:
     place, values = diagnostic.place, diagnostic.values
     if place is None:
         return lines
-    lines.append(f"  on {place.file} line {place.line}{f', in {place.context}' if place.context else ''}:")
     first, last = highlight(place)
-    middle = colored(place.source[first:last], UNDERLINE) if color else place.source[first:last]
-    lines.append(f"{place.line:4d}: {place.source[:first]}{middle}{place.source[last:]}")
-    rule = ("├────────────────", "│")
-    top, side = (colored(part, COLORS["dark_gray"]) for part in rule) if color else rule
+    middle = colored(place.source[first:last], color, "underline")
+    lines += [f"  on {place.file} line {place.line}{f', in {place.context}' if place.context else ''}:",
+              f"{place.line:4d}: {place.source[:first]}{middle}{place.source[last:]}"]
+    top, side = (colored(part, color, "dark_gray") for part in ("├────────────────", "│"))
     return lines + [f"    {line}" for line in (top, *(f"{side} {value}" for value in values)) if values]
 
 
@@ -7468,75 +7077,79 @@ class UsageError(MinigraphError):
         return f"{error}\n\nFor more help on using this command, run:\n  {name}\n"
 
 
-NO_COLOR = Option("no-color", "bare", "Print without color.", default=False)
-JSON = Option("json", "bool", "Print JSON, for other programs to read.", default=False)
-COMPACT = Option("compact-warnings", "bare", "Show warnings as one line each.", default=False)
-STATE = Option("state", "text", "The state file; terraform.tfstate by default.", "=FILE", "")
-LOCK = (
-    Option("lock", "bool", "Do not lock the state.", "=false", True),
-    Option("lock-timeout", "duration", "Wait that long for a lock that another process holds.", "=10s", 0.0))
-BACKUP = Option("backup", "text", 'Where to keep the state as it was before; "-" keeps none.', "=FILE", "")
-STATE_OUT = Option("state-out", "text", "Write the state there, not over the one that was read.", "=FILE", "")
-PLANNING = (
-    Option("destroy", "bool", "Plan to destroy every object.", default=False),
-    Option("refresh-only", "bool", "Only take changes made outside into the state.", default=False),
-    Option("refresh", "bool", "Trust the state; do not look for changes made outside.", "=false", True),
-    Option("target", "repeat", "Only this and what it needs (destroy: what needs it). Repeats.", "=ADDRESS"),
-    Option("exclude", "repeat", "All but this resource and what needs it. Repeats.", "=ADDRESS"),
-    Option("replace", "repeat", "Replace this resource even if nothing changed. Repeats.", "=ADDRESS"),
-    Option("parallelism", "int", "At most N steps at once.", "=N", 10),
-    Option("input", "bool", "Accepted for scripts; minigraph never asks.", "=false", True),
-    JSON, COMPACT, NO_COLOR, STATE, *LOCK)
-APPLYING = (Option("auto-approve", "bool", "Accepted for scripts; minigraph never asks.", default=False),
-            *PLANNING, STATE_OUT, BACKUP)
+OPTION_LINE = re.compile(r"(\w+) +-([\w-]+)(\S*) +(.*)")
+DEFAULTS: Dict[str, Value] = {"bare": False, "bool": False, "text": "", "int": 10, "duration": 0.0}
+
+
+def options(table: str) -> Tuple[Option, ...]:
+    """Return the options that a table lists, one a line: kind, name, what stands behind it, help."""
+    return tuple(
+        Option(name, kind, text, shown, True if shown == "=false" else DEFAULTS.get(kind))
+        for kind, name, shown, text in OPTION_LINE.findall(table))
+
+
+NO_COLOR, JSON, STATE, STATE_OUT, BACKUP, *LOCK = options("""
+    bare      -no-color           Print without color.
+    bool      -json               Print JSON, for other programs to read.
+    text      -state=FILE         The state file; terraform.tfstate by default.
+    text      -state-out=FILE     Write the state there, not over the one that was read.
+    text      -backup=FILE        Where to keep the state as it was before; "-" keeps none.
+    bool      -lock=false         Do not lock the state.
+    duration  -lock-timeout=10s   Wait that long for a lock that another process holds.""")
+PLANNING = (*options("""
+    bool      -destroy            Plan to destroy every object.
+    bool      -refresh-only       Only take changes made outside into the state.
+    bool      -refresh=false      Trust the state; do not look for changes made outside.
+    repeat    -target=ADDRESS     Only this and what it needs (destroy: what needs it). Repeats.
+    repeat    -exclude=ADDRESS    All but this resource and what needs it. Repeats.
+    repeat    -replace=ADDRESS    Replace this resource even if nothing changed. Repeats.
+    int       -parallelism=N      At most N steps at once.
+    bool      -input=false        Accepted for scripts; minigraph never asks."""),
+    JSON, *options("bare -compact-warnings Show warnings as one line each."), NO_COLOR, STATE, *LOCK)
+APPLYING = (*options("bool -auto-approve Accepted for scripts; minigraph never asks."), *PLANNING, STATE_OUT, BACKUP)
 MARKING = (NO_COLOR, STATE, STATE_OUT, BACKUP, *LOCK)
 ANY = sys.maxsize  # number of arguments
 GRAPH_TYPES = ("plan", "plan-destroy", "apply")
-INTERRUPTED = "130  interrupted twice; the journal keeps what was done"
+APPLIED = ("0  all steps done", "1  an error; what was done is in the state",
+           "130  interrupted twice; the journal keeps what was done")
 
 COMMANDS: Dict[str, Command] = {
     "validate": Command(
         "Check the configuration: syntax, references, arguments, loops", (JSON, NO_COLOR), "[DIR]", 0, 1,
-        exits=("0  the configuration is valid", "1  it is not")),
+        ("0  the configuration is valid", "1  it is not")),
     "order": Command(
-        "Show the waves and the critical path", (
-            Option("destroy", "bool", "The order of a destroy.", default=False),
-            Option("type", "text", "The order of the steps of the next apply.", "=apply", ""),
-            JSON, NO_COLOR),
+        "Show the waves and the critical path", (*options("""
+            bool -destroy          The order of a destroy.
+            text -type=apply       The order of the steps of the next apply."""), JSON, NO_COLOR),
         exits=("0  there is an order", "1  there is none (a loop), or the configuration is not valid")),
     "graph": Command(
-        "Print the dependency graph in the DOT language", (
-            Option("type", "text", "plan, plan-destroy or apply; without it: as configured.", "=TYPE", ""),
-            Option("full", "bool", "Keep the edges that another path implies.", default=False),
-            Option("draw-cycles", "bool", "Draw a graph with loops, their edges red.", default=False),
-            Option("plan", "text", "Draw the steps of a saved plan.", "=FILE", ""), NO_COLOR),
+        "Print the dependency graph in the DOT language", (*options("""
+            text -type=TYPE        plan, plan-destroy or apply; without it: as configured.
+            bool -full             Keep the edges that another path implies.
+            bool -draw-cycles      Draw a graph with loops, their edges red.
+            text -plan=FILE        Draw the steps of a saved plan."""), NO_COLOR),
         exits=("0  the graph has an order", "1  it has loops, or the configuration is not valid")),
     "plan": Command(
-        "Show what apply would change", (
-            Option("out", "text", "Save the plan, for apply to carry out.", "=FILE", ""),
-            Option("detailed-exitcode", "bool", "Tell by the exit status of changes.", default=False),
-            *PLANNING),
+        "Show what apply would change", (*options("""
+            text -out=FILE         Save the plan, for apply to carry out.
+            bool -detailed-exitcode Tell by the exit status of changes."""), *PLANNING),
         exits=("0  planned; with -detailed-exitcode: no changes", "1  an error",
                "2  with -detailed-exitcode: there are changes")),
     "apply": Command(
-        "Create, update and destroy objects until they are as configured", APPLYING, "[PLANFILE]", 0, 1,
-        exits=("0  all steps done", "1  an error; what was done is in the state", INTERRUPTED)),
+        "Create, update and destroy objects until they are as configured", APPLYING, "[PLANFILE]", 0, 1, APPLIED),
     "destroy": Command(
-        "Destroy all objects in the state, dependents first", APPLYING, "", 0, 1,
-        exits=("0  all steps done", "1  an error; what was done is in the state", INTERRUPTED),
+        "Destroy all objects in the state, dependents first", APPLYING, "", 0, 1, APPLIED,
         refused=("destroy", "refresh-only", "replace")),
     "show": Command("Show the state, or a saved plan or state file", (JSON, NO_COLOR), "[FILE]", 0, 1),
     "output": Command(
         "Show the outputs, or the value of one", (
-            JSON, Option("raw", "bool", "Print the string itself, without quotes or newline.", default=False),
-            NO_COLOR, STATE),
+            JSON, *options("bool -raw Print the string itself, without quotes or newline."), NO_COLOR, STATE),
         "[NAME]", 0, 1),
     "state list": Command("List the objects in the state", (NO_COLOR, STATE), "[ADDRESS...]", 0, ANY),
     "state show": Command("Show one object in the state", (NO_COLOR, STATE), "ADDRESS", 1, 1),
     "state rm": Command(
         "Forget objects: they leave the state and stay where they are", (
-            Option("dry-run", "bool", "Only say what would be forgotten.", default=False),
-            NO_COLOR, STATE, BACKUP, *LOCK),
+            *options("bool -dry-run Only say what would be forgotten."), NO_COLOR, STATE, BACKUP, *LOCK),
         "ADDRESS...", 1, ANY),
     "taint": Command("Mark an object to be replaced", MARKING, "ADDRESS", 1, 1),
     "untaint": Command("Take that mark off again", MARKING, "ADDRESS", 1, 1),
@@ -7633,24 +7246,21 @@ def group(name: str) -> List[str]:
 
 def extra_words(variable: str, environ: Dict[str, str]) -> List[str]:
     """Return the words of an environment variable, split as a shell does."""
-    text = environ.get(variable)
-    if not text:
+    if not environ.get(variable):
         return []
     import shlex
     try:
-        return shlex.split(text)
+        return shlex.split(environ[variable])
     except ValueError:
-        problem = UsageError(f"Error parsing extra CLI args from {variable}", "invalid command line string")
-        raise problem from None
+        raise UsageError(f"Error parsing extra CLI args from {variable}", "invalid command line string") from None
 
 
 def parse_options(name: str, words: Sequence[str]) -> Tuple[Dict[str, Any], List[str]]:
     """Return the options of a command over their defaults, and its arguments; these come last."""
     known = {option.name: option for option in COMMANDS[name].options}
-    options = {option.name: [] if option.kind == "repeat" else option.default for option in known.values()}
-    bare = {dash + item.name: item.name
-            for item in known.values() if item.kind == "bare" for dash in ("-", "--")}
-    options.update((bare[word], True) for word in words if word in bare)
+    found = {option.name: [] if option.kind == "repeat" else option.default for option in known.values()}
+    bare = {dash + option.name for option in known.values() if option.kind == "bare" for dash in ("-", "--")}
+    found.update((word.lstrip("-"), True) for word in words if word in bare)
     rest = [word for word in words if word not in bare]
     while rest and rest[0].startswith("-") and rest[0] != "-":
         word = rest.pop(0)
@@ -7663,16 +7273,15 @@ def parse_options(name: str, words: Sequence[str]) -> Tuple[Dict[str, Any], List
         if option is None or option.kind == "bare":
             hint = did_you_mean("-" + flag, ("-" + item for item in known if item != flag))
             raise undefined_option(name, "-" + flag, hint)
-        if not equals:
-            if option.kind == "bool":
-                text = "true"
-            elif not rest:
-                raise refused_option(name, f"flag needs an argument: -{flag}")
-            else:
-                text = rest.pop(0)
+        if not equals and option.kind == "bool":
+            text = "true"
+        elif not equals and not rest:
+            raise refused_option(name, f"flag needs an argument: -{flag}")
+        elif not equals:
+            text = rest.pop(0)
         value = option_value(name, option, text)
-        options[flag] = [*options[flag], value] if option.kind == "repeat" else value
-    return options, rest
+        found[flag] = [*found[flag], value] if option.kind == "repeat" else value
+    return found, rest
 
 
 def undefined_option(name: str, flag: str, hint: str) -> UsageError:
@@ -7685,24 +7294,23 @@ def refused_option(name: str, detail: str) -> UsageError:
     return UsageError("Failed to parse command-line options", detail, name)
 
 
+BOOLS = {
+    **dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True),
+    **dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False)}
+
+
 def option_value(name: str, option: Option, text: str) -> Value:
     """Return the value of an option from its text, read as Go's flag package reads it."""
-    if option.kind == "bool":
-        if text in ("1", "t", "T", "true", "TRUE", "True"):
-            return True
-        if text in ("0", "f", "F", "false", "FALSE", "False"):
-            return False
+    if option.kind == "bool" and text not in BOOLS:
         raise refused_option(name, f'invalid boolean value "{text}" for -{option.name}: parse error')
     try:
-        if option.kind == "duration":
-            return parse_duration(text)
-        if option.kind == "int":
-            if not re.fullmatch(r"[+-]?[0-9]{1,18}", text):
-                raise ValueError
-            return int(text)
+        if option.kind == "int" and not re.fullmatch(r"[+-]?[0-9]{1,18}", text):
+            raise ValueError
+        read: Dict[str, Callable[[str], Value]] = {
+            "bool": BOOLS.__getitem__, "duration": parse_duration, "int": int}
+        return read.get(option.kind, str)(text)
     except ValueError:
         raise refused_option(name, f'invalid value "{text}" for flag -{option.name}: parse error') from None
-    return text
 
 
 def check_arguments_given(name: str, arguments: Sequence[str]) -> None:
@@ -7711,20 +7319,23 @@ def check_arguments_given(name: str, arguments: Sequence[str]) -> None:
     if len(arguments) < command.least:
         raise UsageError(
             "Missing argument", 'Give the address of an object; "minigraph state list" shows them all.', name)
-    extra = arguments[command.most:]
-    if not extra:
+    if len(arguments) <= command.most:
         return
-    if extra[0].startswith("-"):
-        detail = f'Options go before the first argument: move "{extra[0]}" before "{arguments[0]}".'
+    extra = arguments[command.most]
+    if extra.startswith("-"):
+        detail = f'Options go before the first argument: move "{extra}" before "{arguments[0]}".'
     elif command.arguments:
-        detail = f'One {command.arguments.strip("[]")} at most; "{extra[0]}" is too much.'
+        detail = f'One {command.arguments.strip("[]")} at most; "{extra}" is too much.'
     else:
-        detail = f'There is nothing to do with "{extra[0]}". Did you mean to use -chdir?'
+        detail = f'There is nothing to do with "{extra}". Did you mean to use -chdir?'
     raise UsageError("Unexpected argument", detail, name)
 
 
 def check_options(name: str, options: Dict[str, Any], arguments: Sequence[str]) -> None:
-    """Refuse values and combinations that make no sense; addresses come out in their plain form."""
+    """Refuse values and combinations that make no sense, in the real tool's order and words.
+
+    Addresses come out in their plain form.
+    """
     def refuse(wrong: Any, summary: str, detail: str) -> None:
         if wrong:
             raise UsageError(summary, detail, name)
@@ -7742,37 +7353,30 @@ def check_options(name: str, options: Dict[str, Any], arguments: Sequence[str]) 
     elif name == "order":
         refuse(options["type"] not in ("", "apply"), "Unsupported graph type",
                f'The order of steps is -type=apply, not -type={options["type"]}.')
-    elif "parallelism" in options:
-        check_planning(name, options, arguments, refuse)
-
-
-def check_planning(
-        name: str, options: Dict[str, Any], arguments: Sequence[str],
-        refuse: Callable[[Any, str, str], None]) -> None:
-    """Refuse what plan, apply and destroy cannot do, in the real tool's order and words."""
+    if "parallelism" not in options:
+        return
     refuse(options["parallelism"] < 0, "Invalid parallelism value",
            f"The parallelism must be a positive value. Not {options['parallelism']}.")
     options["parallelism"] = options["parallelism"] or 10
     for key, word in (("target", "target"), ("exclude", "exclude"), ("replace", "force-replace address")):
         options[key] = [plain_address(address, word, name) for address in options[key]]
+    destroy, only = options["destroy"], options["refresh-only"]
     refuse(options["target"] and options["exclude"], "Invalid combination of arguments",
            "The -target and -exclude options are mutually-exclusive.")
-    refuse(options["destroy"] and options["refresh-only"], "Incompatible plan mode options",
+    refuse(destroy and only, "Incompatible plan mode options",
            "The -destroy and -refresh-only options are mutually-exclusive.")
-    refuse(options["refresh-only"] and not options["refresh"], "Incompatible refresh options",
+    refuse(only and not options["refresh"], "Incompatible refresh options",
            "It doesn't make sense to use -refresh-only at the same time as -refresh=false, because minigraph"
            " would have nothing to do.")
     if name == "destroy":
-        refuse(options["destroy"], "Invalid mode option",
+        refuse(destroy, "Invalid mode option",
                'The -destroy option is not valid for "minigraph destroy", because this command always runs in'
                " destroy mode.")
-        refuse(options["refresh-only"], "Invalid mode option",
-               'The -refresh-only option is not valid for "minigraph destroy".')
+        refuse(only, "Invalid mode option", 'The -refresh-only option is not valid for "minigraph destroy".')
         refuse(arguments, "Destroy can't be called with a plan file",
                "If this plan was created using plan -destroy, apply it using:\n"
                f"  minigraph apply {' '.join(map(json_text, arguments))}")
-    special = name == "destroy" or options["destroy"] or options["refresh-only"]
-    refuse(options["replace"] and special, "Unsupported plan mode",
+    refuse(options["replace"] and (destroy or only or name == "destroy"), "Unsupported plan mode",
            "Forcing resource instance replacement (with -replace=...) is allowed only in normal planning"
            " mode.")
 
@@ -7784,10 +7388,8 @@ ADDRESS_STEP = re.compile(rf'\s*(?:\.\s*({ADDRESS_NAME})|\[\s*([0-9]+|"(?:[^"\\]
 def plain_address(text: str, word: str, command: str) -> str:
     """Return an address without white space and "resource."; UsageError: Invalid WORD "TEXT"."""
     names, keys, problem = address_steps(text)
-    if not problem and names[0] == "resource":
-        names = names[1:]
-    if not problem:
-        problem = address_problem(names, keys, word)
+    names = names[1:] if names[:1] == ["resource"] else names
+    problem = problem or address_problem(names, keys, word)
     if problem:
         raise UsageError(f"Invalid {word} {json_text(text)}", problem, command)
     return ".".join(names) + "".join(keys)
@@ -7804,24 +7406,29 @@ def address_steps(text: str) -> Tuple[List[str], List[str], str]:
         step = ADDRESS_STEP.match(text, position)
         if step is None:
             return names, keys, broken_step(text[position:])
-        if step[1] and keys and names[0] != "module":
+        if step[2]:
+            keys.append(f"[{step[2]}]")
+        elif keys and names[0] != "module":
             return names, keys, "Resource instance key must be given in square brackets."
-        names += [step[1]] if step[1] else []
-        keys += [] if step[1] else [f"[{step[2]}]"]
+        else:
+            names.append(step[1])
         position = step.end()
     return names, keys, ""
 
 
+BROKEN_STEPS = (  # the beginning of what cannot be read on, in the order of the checks, and the real parser's words
+    (".*", "Splat expressions (.*) may not be used here."),
+    ("[*", "Splat expressions (.*) may not be used here."),
+    (".", "Dot must be followed by attribute name."),
+    ("[", "Index brackets must contain either a literal number or a literal string."),
+    ("", "Expected an attribute access or an index operator."))
+
+
 def broken_step(rest: str) -> str:
-    """Return what is wrong where an address cannot be read on, in the words of the real parser."""
-    if rest.startswith((".*", "[*")):
-        return "Splat expressions (.*) may not be used here."
-    if rest.startswith("."):
-        return "Dot must be followed by attribute name."
-    if rest.startswith("["):
-        return ("Index key must be followed by a closing bracket." if re.match(r'\[\s*[0-9"]', rest) else
-                "Index brackets must contain either a literal number or a literal string.")
-    return "Expected an attribute access or an index operator."
+    """Return what is wrong where an address cannot be read on."""
+    if re.match(r'\[\s*[0-9"]', rest):
+        return "Index key must be followed by a closing bracket."
+    return next(text for start, text in BROKEN_STEPS if rest.startswith(start))
 
 
 def address_problem(names: Sequence[str], keys: Sequence[str], word: str) -> str:
@@ -7863,11 +7470,8 @@ def help_text(name: str = "") -> str:
 def columns(rows: Sequence[Tuple[str, str]]) -> str:
     """Return lines of two aligned columns, the right one wrapped at 78."""
     left = max(len(word) for word, _ in rows) + 4
-    lines = []
-    for word, text in rows:
-        first, *others = wrap_detail(text, 78 - left)
-        lines += [f"  {word:{left - 2}}{first}", *(" " * left + other for other in others)]
-    return "\n".join(lines) + "\n"
+    gap = "\n" + " " * left
+    return "".join(f"  {word:{left - 2}}{gap.join(wrap_detail(text, 78 - left))}\n" for word, text in rows)
 
 
 # --------------------------------------------------------------------------------------
@@ -8319,7 +7923,7 @@ def cmd_graph(context: Setting) -> int:
     if cycle:
         cycle.diagnostics = placed(cycle.diagnostics, config.sources)
         if context.options["draw-cycles"]:
-            context.view.write(render_dot(deps, [edge for edge, cause in causes.items() if cause.explicit], loop_edges(deps)))
+            context.view.write(render_dot(deps, causes.explicit(), loop_edges(deps)))
         raise cycle
     if kind != "plan":
         whole, deps = deps, resource_graph(config, deps)
@@ -8328,7 +7932,7 @@ def cmd_graph(context: Setting) -> int:
             deps.setdefault(address, set())
             whole.setdefault(address, set())
         return print_graph(context, deps, lambda drawn: explicit_edges(whole, causes, drawn))
-    return print_graph(context, deps, lambda drawn: {edge for edge, cause in causes.items() if cause.explicit})
+    return print_graph(context, deps, lambda drawn: causes.explicit())
 
 
 def print_graph(context: Setting, deps: Deps, explicit: Callable[[Deps], Set[Tuple[str, str]]] = lambda deps: set()) -> int:
@@ -8366,7 +7970,8 @@ def planned(context: Setting, session: Session, destroy: bool) -> Plan:
     config = configuration(context, needed=options.mode != "destroy")
     context.view.sources = config.sources
     plan = make_plan(config, session.state, options, reader(config, context.runtime(), context.view.emit), started_in())
-    plan_steps(plan)  # for the notes on waits that give way
+    if any(change.verb in ("delete", "replace") for change in plan.changes):
+        plan_steps(plan)  # for the notes on waits that give way: without a destroy there are none
     plan.timestamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(context.view.now()))
     show_plan(context, plan)
     return plan

@@ -123,8 +123,8 @@ digraph G {
                       main.render_dot({"local_file.v (destroy)": {"local_file.p"}}))
 
     def test_quotes_are_written_as_go_writes_them(self) -> None:
-        self.assertEqual(r'"a.b[\"k\\\n\"]"', main.dot_quoted('a.b["k\\\n"]'))
-        self.assertEqual(r'"größe\u0001"', main.dot_quoted("größe\x01"))
+        self.assertEqual(r'"a.b[\"k\\\n\"]"', main.go_quoted('a.b["k\\\n"]'))
+        self.assertEqual(r'"größe\u0001"', main.go_quoted("größe\x01", "\\u%04x"))
 
     @unittest.skipUnless(shutil.which("dot"), "graphviz is not on PATH")
     def test_graphviz_reads_it(self) -> None:

@@ -88,11 +88,11 @@ class ValuesThereAndBack(unittest.TestCase):
                  ([1, None], '{"value":[1,null],"type":["tuple",["number","dynamic"]]}'),
                  ({}, '{"value":{},"type":["object",{}]}'), (Map(k="v"), '{"value":{"k":"v"},"type":["map","string"]}'),
                  (Typed(None, "string"), '{"value":null,"type":"string"}')]
-        self.assertEqual([form for _, form in forms], [main.json_text(main.write_dynamic(value), None) for value, _ in forms])
+        self.assertEqual([form for _, form in forms], [main.compact_json(main.write_dynamic(value)) for value, _ in forms])
 
     def test_numbers_are_written_in_full_and_without_exponent(self) -> None:
         numbers = [Decimal("1E+3"), Decimal("1E-7"), Decimal("1.50"), 10**30, Decimal("-0")]
-        self.assertEqual("[1000,0.0000001,1.5,1000000000000000000000000000000,-0]", main.json_text(numbers, None))
+        self.assertEqual("[1000,0.0000001,1.5,1000000000000000000000000000000,-0]", main.compact_json(numbers))
 
     def test_what_go_escapes_is_escaped_and_the_rest_is_raw(self) -> None:
         state = State()
@@ -193,7 +193,7 @@ class Foreign(unittest.TestCase):
         entry = '{"mode":"data","type":"t","name":"n","instances":[{"attributes":{"n":12345678901234567890.5,"z":-0}}]}'
         text = document().replace("[]", f"[{entry}]")
         self.assertEqual('{"n":12345678901234567890.5,"z":-0}',
-                         main.json_text(there_and_back(read_state(text, "x")).foreign[0]["instances"][0]["attributes"], None))
+                         main.compact_json(there_and_back(read_state(text, "x")).foreign[0]["instances"][0]["attributes"]))
 
     def test_check_results_and_extra_keys_of_an_instance_are_kept(self) -> None:
         state = read_state(document(data(private="eA==", identity={"a": 1}), check_results=[{"status": "pass"}]), "x")
