@@ -25,8 +25,12 @@ Contents (search for the name of a section; each uses only what stands above it)
 from __future__ import annotations
 
 import os
-import re
 import sys
+if __name__ == "__main__":
+    import signal
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # else Ctrl-C would show a traceback until a command handles it
+import re
 from json.encoder import encode_basestring  # a string as JSON, non-ASCII characters as they are
 from decimal import Context, Decimal
 from typing import (
@@ -3504,9 +3508,10 @@ def plan_nodes(plan: Plan, deps: Deps, failed: Set[str]) -> None:
                 plan.evaluator.values[address] = evaluate_value(plan.config, plan.evaluator, address)
             elif not destroying:
                 plan.outputs.append(plan_output(plan, address[7:]))
-            elif (evaluate_value(plan.config, plan.evaluator, address) is not None
-                  and address[7:] not in plan.before_refresh.outputs):
-                plan.outputs.append(OutputChange(address[7:], "delete", None, None))  # as the real plan lists it
+            else:
+                value = unmarked(evaluate_value(plan.config, plan.evaluator, address))[0]
+                if value is not None and is_known(value) and address[7:] not in plan.before_refresh.outputs:
+                    plan.outputs.append(OutputChange(address[7:], "delete", None, None))  # as the real plan lists it
         except MinigraphError as error:
             failed.add(address)
             plan.errors += error.diagnostics
@@ -3974,6 +3979,33 @@ def name_skipped(result: WalkResult, deps: Deps, dependents: Deps) -> None:
     result.unstarted = sorted(node for node in deps if node not in result.times and node not in causes)
 
 
+class Ready:
+    """The nodes that wait for nothing any more: the one with the longest chain of dependents comes first."""
+
+    def __init__(self, deps: Deps, weigh: Callable[[str], float], now: float) -> None:
+        chains = dependent_chains(deps, weigh)
+        self.names = sorted(deps, key=lambda node: (-chains[node], node))
+        self.rank = {node: number for number, node in enumerate(self.names)}
+        self.waiting = {node: len(found) for node, found in deps.items()}
+        self.dependents = invert(deps)
+        self.heap = [number for number, node in enumerate(self.names) if not self.waiting[node]]
+        self.since = {self.names[number]: now for number in self.heap}
+
+    def pop(self) -> str:
+        """Take the first node."""
+        from heapq import heappop
+        return self.names[heappop(self.heap)]
+
+    def release(self, node: str, now: float) -> None:
+        """Make ready what waited for a node that is done, and for nothing else."""
+        from heapq import heappush
+        for dependent in self.dependents[node]:
+            self.waiting[dependent] -= 1
+            if not self.waiting[dependent]:
+                self.since[dependent] = now
+                heappush(self.heap, self.rank[dependent])
+
+
 def walk(deps: Deps, visit: Callable[[str], Any], parallelism: int = 10, *,
          prepare: Optional[Callable[[str], bool]] = None, finish: Optional[Callable[[str, Any, Any], None]] = None,
          tick: Optional[Callable[[], Optional[float]]] = None, stopped: Callable[[], bool] = lambda: False,
@@ -3988,79 +4020,57 @@ def walk(deps: Deps, visit: Callable[[str], Any], parallelism: int = 10, *,
     O((V + E) log V). All bookkeeping belongs to the calling thread.
     """
     import queue
-    import threading  # concurrent.futures would take 8 ms to import
     import time
-    from heapq import heappop, heappush
+    from concurrent.futures import ThreadPoolExecutor
     clock = clock or time.monotonic
-    chains = dependent_chains(deps, weigh)
-    names = sorted(deps, key=lambda node: (-chains[node], node))
-    rank = {node: number for number, node in enumerate(names)}
-    waiting = {node: len(found) for node, found in deps.items()}
-    ready = [number for number, node in enumerate(names) if not waiting[node]]
-    dependents, result, running, now = invert(deps), WalkResult(), 0, clock()
-    since = {names[number]: (now, now) for number in ready}
-    begun: queue.SimpleQueue[Optional[str]] = queue.SimpleQueue()
+    ready, result = Ready(deps, weigh, clock()), WalkResult()
+    running: Dict[str, float] = {}  # node -> when it started
     outcomes: queue.SimpleQueue[Tuple[str, Any, Optional[BaseException]]] = queue.SimpleQueue()
-    workers: List[threading.Thread] = []
 
-    def work() -> None:
-        for node in iter(begun.get, None):
-            try:
-                outcomes.put((node, visit(node), None))
-            except BaseException as error:  # the coordinator sorts out what is a failure and what a bug
-                outcomes.put((node, None, error))
+    def work(node: str) -> None:
+        try:
+            outcomes.put((node, visit(node), None))
+        except BaseException as error:  # the coordinator sorts out what is a failure and what a bug
+            outcomes.put((node, None, error))
+
+    def start(node: str) -> None:
+        running[node] = clock()
+        try:
+            needed = prepare is None or prepare(node)
+        except Exception as error:
+            end(node, error)
+            return
+        if needed:
+            pool.submit(work, node)
+        else:
+            end(node, None)
 
     def end(node: str, error: Optional[BaseException]) -> None:
         now = clock()
-        result.times[node] = (*since.pop(node), now)
-        if error is not None:  # what needs it stays unreleased
+        result.times[node] = ready.since.pop(node), running.pop(node), now
+        if error is None:
+            result.completed.append(node)
+            ready.release(node, now)
+        else:  # what needs it stays unreleased
             result.failed[node], result.errors[node] = str(error), error
-            return
-        result.completed.append(node)
-        for dependent in dependents[node]:
-            waiting[dependent] -= 1
-            if not waiting[dependent]:
-                since[dependent] = now, now
-                heappush(ready, rank[dependent])
 
-    try:
+    with ThreadPoolExecutor(max_workers=parallelism) as pool:
         while True:
-            while ready and running < parallelism and not stopped():
-                node = names[heappop(ready)]
-                since[node] = since[node][0], clock()
-                try:
-                    needed = prepare is None or prepare(node)
-                except Exception as found:
-                    end(node, found)
-                    continue
-                if not needed:
-                    end(node, None)
-                    continue
-                if running == len(workers):
-                    worker = threading.Thread(target=work)
-                    worker.start()
-                    workers.append(worker)
-                running += 1
-                begun.put(node)
+            while ready.heap and len(running) < parallelism and not stopped():
+                start(ready.pop())
             if not running:
                 break
             try:
                 node, outcome, error = outcomes.get(timeout=tick() if tick else None)
             except queue.Empty:
                 continue
-            running -= 1
             try:
                 if finish is not None:
                     finish(node, outcome, error)
             except Exception as found:
                 error = error or found
             end(node, error)
-    finally:
-        for _ in workers:
-            begun.put(None)
-        for worker in workers:
-            worker.join()
-    name_skipped(result, deps, dependents)
+    name_skipped(result, deps, ready.dependents)
     return result
 
 
@@ -4510,8 +4520,8 @@ class StateFile:
         started, pause = time.monotonic(), 1.0
         while True:
             self.fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-            if not stat.S_ISREG(os.fstat(self.fd).st_mode):
-                raise OSError(errno.EINVAL, "not a regular file")
+            if stat.S_ISFIFO(os.fstat(self.fd).st_mode):
+                raise OSError(errno.EINVAL, "a fifo holds no state")
             if not lock:
                 return
             left = None  # the holder before us removed the empty file that it had made: try again at once
@@ -7472,13 +7482,14 @@ def read_only_state(context: Setting, path: str = "") -> Tuple[State, bool]:
     """
     import errno
     import fcntl
+    import stat
     import time
     path = path or context.state_path()
     attempts_left, live = 4, False
     while True:
         try:
-            if os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)):
-                raise OSError(errno.EINVAL, "not a regular file")  # to open a fifo would wait for a writer
+            if os.path.exists(path) and stat.S_ISFIFO(os.stat(path).st_mode):
+                raise OSError(errno.EINVAL, "a fifo holds no state")  # to open it would wait for a writer
             with open(path, "rb", 0) as file:
                 try:
                     fcntl.lockf(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
