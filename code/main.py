@@ -175,13 +175,13 @@ def is_known(value: Value) -> bool:
 def same(left: Value, right: Value) -> bool:
     """Return whether two known values are equal in type and content, as the real engine compares them.
 
-    1 and 1.0 are one number; 1, "1" and True are three values; a Map is not an object; an unknown equals nothing.
+    1 and 1.0 are one number, 0 and -0 too; 1, "1" and True are three values; a Map is not an object; an unknown equals nothing.
     """
     kind = type(left)
     if kind is str or kind is bool or left is None:
         return kind is type(right) and bool(left == right)
     if kind is int or kind is Decimal:
-        return type(right) in (int, Decimal) and number_text(left) == number_text(right)
+        return type(right) in (int, Decimal) and (left == right or number_text(left) == number_text(right))
     if kind is list:
         return type(right) is list and len(left) == len(right) and all(map(same, left, right))
     if kind is dict or kind is Map:
@@ -777,7 +777,7 @@ def grammar_error(text: str, file: str) -> Optional[Diagnostic]:
         if len(opened) > MAX_NESTING:
             wrong = "Nesting too deep"
         if wrong:
-            at = last if kind == "end" or wrong.startswith(POINT_BEFORE) else start
+            at = last if kind == "end" and position or wrong.startswith(POINT_BEFORE) else start
             at = opened[-1] if wrong.startswith("Unclosed") else at
             near = did_you_mean(token, ("true", "false", "null")) if kind == "word" else ""
             found = fault(wrong, token, MARK_HINTS.get(token, ""), near, place=Layout(file, text).place_of(at))
@@ -3004,6 +3004,9 @@ class Evaluator:
                     hidden, key = True, key.value
                 found = self.evaluate(item)
                 if isinstance(key, Unknown):
+                    if isinstance(key.type, list):
+                        raise ConfigError("Invalid object key expression",
+                                          "Cannot use this expression as an object key: string required.")
                     unknown = unknown or Unknown(key.origin)
                     continue
                 if key is None or isinstance(key, (list, dict)):
@@ -3329,6 +3332,7 @@ class Plan:
         self.errors: List[Diagnostic] = []
         self.warnings: List[Diagnostic] = []
         self.notes: List[str] = []
+        self.unlisted: Set[str] = set()  # outputs that are null by now: a real destroy plan does not list them
         self.timestamp = ""
         self.kept: Set[str] = set()
         self.deps: Deps = {}
@@ -3379,7 +3383,8 @@ def make_plan(config: Config, state: State, options: PlanOptions, read: Read, cw
         plan_removed(plan)
     if not plan.partial:
         plan.outputs += [OutputChange(name, "delete", output.value, None, output.sensitive)
-                         for name, output in state.outputs.items() if options.mode == "destroy" or name not in config.outputs]
+                         for name, output in state.outputs.items()
+                         if name not in (plan.unlisted if options.mode == "destroy" else config.outputs)]
     plan.relevant |= attributes_used(config, [config.outputs[change.name].value for change in plan.outputs
                                               if change.verb != "noop" and change.name in config.outputs])
     plan.changes.sort(key=lambda change: (*sort_key(change.address), change.deposed))
@@ -3509,9 +3514,11 @@ def plan_nodes(plan: Plan, deps: Deps, failed: Set[str]) -> None:
             elif not destroying:
                 plan.outputs.append(plan_output(plan, address[7:]))
             else:
-                value = unmarked(evaluate_value(plan.config, plan.evaluator, address))[0]
-                if value is not None and is_known(value) and address[7:] not in plan.before_refresh.outputs:
-                    plan.outputs.append(OutputChange(address[7:], "delete", None, None))  # as the real plan lists it
+                value, name = unmarked(evaluate_value(plan.config, plan.evaluator, address))[0], address[7:]
+                if value is None:
+                    plan.unlisted.add(name)
+                elif is_known(value) and name not in plan.before_refresh.outputs:
+                    plan.outputs.append(OutputChange(name, "delete", None, None))
         except MinigraphError as error:
             failed.add(address)
             plan.errors += error.diagnostics
@@ -3601,10 +3608,22 @@ def attributes_used(config: Config, values: List[Value]) -> Set[Tuple[str, Path]
     return found
 
 
+def unsigned_zeros(value: Value) -> Value:
+    """Return a value with 0 for -0, as outputs are stored (a resource keeps the sign)."""
+    if isinstance(value, Decimal):
+        return value or 0
+    if isinstance(value, list):
+        return [unsigned_zeros(item) for item in value]
+    if isinstance(value, Typed):
+        return value._replace(value=unsigned_zeros(value.value))
+    return type(value)((key, unsigned_zeros(item)) for key, item in value.items()) if isinstance(value, dict) else value
+
+
 def plan_output(plan: Plan, name: str) -> OutputChange:
     """Return the change of one root output; a null output is not stored."""
     output = plan.config.outputs[name]
     after, paths = unmarked(evaluate_value(plan.config, plan.evaluator, f"output.{name}"))
+    after = unsigned_zeros(after)
     if paths and not output.sensitive:
         raise ConfigError(Diagnostic("Output refers to sensitive values", "To reduce the risk of accidentally exporting"
                                      " sensitive data that was intended to be only internal, minigraph requires that any root"
@@ -5271,12 +5290,15 @@ class Apply:
 
     def store_outputs(self) -> None:
         """Store every output that can be evaluated now; one that still hangs on an unknown keeps its old value."""
+        if self.plan.mode == "destroy" and not self.plan.partial:
+            self.state.outputs.clear()
         for change in self.plan.outputs:
             name, after = change.name, change.after
             if change.verb != "delete" and self.plan.mode == "normal":
                 try:
                     settle_locals(self.plan, self.evaluator, f"output.{name}")
                     after = unmarked(evaluate_value(self.plan.config, self.evaluator, f"output.{name}"))[0]
+                    after = unsigned_zeros(after)
                 except (MinigraphError, KeyError):
                     continue
             if after is None:

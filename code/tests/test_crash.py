@@ -372,7 +372,7 @@ class Contention(InDirectory):
 
     def test_the_second_apply_is_told_who_holds_the_lock(self) -> None:
         """And the first one is not disturbed."""
-        first = self.holder(1.6)
+        first = self.holder(0.9)
         second = crash.run(self.directory, "apply")
         self.assertEqual(1, second.status, second)
         self.assert_locked_out(second.stderr)
@@ -381,7 +381,7 @@ class Contention(InDirectory):
 
     def test_lock_timeout_waits(self) -> None:
         """The second apply goes on when the first one has ended, and finds nothing to do."""
-        first = self.holder(1.6)
+        first = self.holder(0.9)
         second = crash.run(self.directory, "apply", "-lock-timeout=20s")
         self.assertEqual(0, second.status, second)
         self.assertIn("Acquiring state lock. This may take a few moments...", second.stdout)
@@ -409,7 +409,7 @@ class Contention(InDirectory):
     def test_minigraph_locks_the_real_tool_out(self) -> None:
         """The real tool reads our lock and shows our details."""
         assert REAL_TOOL
-        first = self.holder(2.4)
+        first = self.holder(1.6)
         second = crash._tool(REAL_TOOL, self.directory, "plan", "-no-color")
         self.assertEqual(1, second.status, second)
         self.assert_locked_out(second.stderr)
@@ -423,7 +423,7 @@ class Contention(InDirectory):
         self.write(DATA)
         with tempfile.TemporaryDirectory(prefix="minigraph-test-") as other:
             slow = {**DATA["resource"]["terraform_data"], "c": {
-                "provisioner": {"local-exec": {"command": "sleep 2"}}}}
+                "provisioner": {"local-exec": {"command": "sleep 1"}}}}
             (Path(other) / "main.tf.json").write_text(json.dumps({"resource": {"terraform_data": slow}}))
             command = [REAL_TOOL, f"-chdir={other}", "apply", "-auto-approve", "-no-color",
                        f"-state={self.directory / crash.STATE}"]

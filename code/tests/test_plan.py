@@ -176,8 +176,18 @@ class TypedUnknowns(unittest.TestCase):
     def test_a_step_into_an_unknown_text_is_refused(self) -> None:
         self.assertEqual("Unsupported attribute", self.refused("${random_pet.p.id.x}", pet_p={}))
 
+    def test_an_unknown_list_or_object_cannot_be_a_key(self) -> None:
+        for value in ([1], {"k": 1}):
+            plan = planned(stack(a={"input": value}, z={"input": {"${terraform_data.a.output}": 1}}))
+            self.assertEqual([("Invalid object key expression", "terraform_data.z")], problems(plan))
+
 
 class WhatAChangeMeans(unittest.TestCase):
+
+    def test_zero_and_minus_zero_are_no_difference(self) -> None:
+        for name in ("input", "triggers_replace"):
+            before, now = stack(a={name: [0]}), stack(a={name: [-0.0]})
+            self.assertEqual([{}, {}], [actions(planned(now, applied(before))), actions(planned(before, applied(now)))])
 
     def test_without_an_object_it_is_a_create(self) -> None:
         self.assertEqual({"a": "create"}, actions(planned(stack(a={}))))
@@ -482,6 +492,10 @@ class Outputs(unittest.TestCase):
 
     def test_a_null_is_not_stored(self) -> None:
         self.assertEqual({"n": ("noop", None), "k": ("update", None)}, self.verbs({"k": 1}, {"n": None, "k": None}))
+
+    def test_they_store_no_minus_zero(self) -> None:
+        self.assertEqual({"o": ("noop", 0), "p": ("create", [0, {"k": 0}])},
+                         self.verbs({"o": 0}, {"o": -0.0, "p": [-0.0, {"k": -0.0}]}))
 
     def test_an_unknown_is_unknown_in_part(self) -> None:
         self.assertEqual({"o": ("create", ["?", 1])}, self.verbs({}, {"o": ["${terraform_data.a.id}", 1]}, a={}))

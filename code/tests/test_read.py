@@ -100,6 +100,7 @@ class Grammar(unittest.TestCase):
         ('{"a": 1]', "Mismatched braces", 1),
         ("{}\n{}", "Extraneous data after value", 2),
         ("", "Missing value", 1),
+        (" \n \n", "Missing value", 3),
         ("\ufeff{}", "Invalid start of value", 1),
         ("[1:2]", "Invalid array value", 1),
     ]
