@@ -4500,6 +4500,11 @@ def beside(path: str, suffix: str) -> str:
     return os.path.join(directory, f".{name[1:] if name.startswith('.') else name}.{suffix}")
 
 
+def is_waiting(path: str) -> bool:
+    """Return whether a file is a fifo, a socket or a device, which may have no end or wait for another process."""
+    return not (os.path.isfile(path) or os.path.isdir(path) or os.path.realpath(path) == os.devnull) and os.path.exists(path)
+
+
 def remove_quietly(path: str) -> None:
     """Remove a file if that is possible."""
     try:
@@ -4812,6 +4817,8 @@ def recover(path: str, known: bytes, runtime: Runtime) -> Optional[Tuple[State, 
     objects that it does not know are added. StateError where the journal cannot be read.
     """
     try:
+        if is_waiting(path):
+            raise OSError(0, "not a regular file")
         with open(path, "rb") as file:
             head, newline, rest = file.read().partition(b"\n")
     except FileNotFoundError:
@@ -5183,7 +5190,10 @@ class Apply:
             args = without_ignored(resource, args, prior)
         planned = plan_resource(address, resource.type, args, prior, paths=paths)
         if planned.verb == "noop" and prior is not None:
-            self.remember(address, prior)  # the real engine does not write its new dependencies either
+            if self.plan.options.refresh:  # the real engine keeps what was recorded and adds what is configured
+                needs = {*prior.dependencies, *self.recorded.get(address, ())}
+                self.state.objects[address] = prior._replace(dependencies=tuple(sorted(needs)))
+            self.remember(address, prior)
             return None
         if planned.verb == "replace":
             raise MinigraphError(Diagnostic("Planned update turned into a replacement", f"Now that all values are known,"
@@ -7449,8 +7459,9 @@ class Setting(NamedTuple):
         """Return where the state as it was before is kept, "" for nowhere; StateError where nothing can be kept."""
         given = self.options.get("backup")
         path = self.path(given) if given else f"{self.output_path()}.backup"
-        if given not in ("", "-") and (os.path.isdir(path) or not os.path.isdir(os.path.dirname(path) or ".")):
-            raise StateError("Invalid -backup path", f"{given} cannot be written. Nothing was changed.")
+        unfit = os.path.isdir(path) or not os.path.isdir(os.path.dirname(path) or ".")
+        if given not in ("", "-") and unfit or is_waiting(path):
+            raise StateError("Invalid -backup path", f"{given or path} cannot be written. Nothing was changed.")
         if is_same_file(path, self.output_path()):
             raise StateError("Invalid -backup path", f"{given} is the state file itself. Nothing was changed.")
         return "" if given == "-" else path

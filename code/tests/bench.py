@@ -286,7 +286,7 @@ def bench_walk(options: argparse.Namespace) -> List[str]:
     for shape, build in SHAPES.items():
         deps = build(size)
         nodes = list(deps)
-        walked = timed(lambda: main.walk(deps, visit, parallelism=10), options.runs)
+        walked = timed(lambda deps=deps: main.walk(deps, visit, parallelism=10), options.runs)
         pool = timed(bare, options.runs)
         added = (walked - pool) / size * 1e6
         rows.append((shape, f"{size / walked:,.0f}", f"{size / pool:,.0f}", f"{added:.1f}"))
@@ -308,11 +308,11 @@ def bench_reduction(options: argparse.Namespace) -> List[str]:
     for shape, build in SHAPES.items():
         for size in options.sizes:
             deps = build(size)
-            ours = timed(lambda: main.transitive_reduction(deps), options.runs)
+            ours = timed(lambda deps=deps: main.transitive_reduction(deps), options.runs)
             theirs = None
             if networkx is not None and size <= options.networkx_limit:
                 graph = networkx.DiGraph((node, need) for node, needs in deps.items() for need in needs)
-                theirs = timed(lambda: networkx.transitive_reduction(graph), 1)
+                theirs = timed(lambda graph=graph: networkx.transitive_reduction(graph), 1)
                 edges = {(node, need) for node, needs in main.transitive_reduction(deps).items() for need in needs}
                 assert edges == set(networkx.transitive_reduction(graph).edges), f"{shape} {size}: other edges"
             rows.append((f"{shape} {size:,}", f"{ours:.3f}", f"{theirs:.3f}" if theirs else "-",

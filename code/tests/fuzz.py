@@ -34,7 +34,7 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Se
 CODE = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(CODE))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-import crash
+import crash  # noqa: E402
 
 STATE, JOURNAL, CONFIG, PLAN = crash.STATE, crash.JOURNAL, "main.tf.json", "plan.out"
 SECONDS = 20  # an input that takes longer counts as a failure

@@ -398,6 +398,15 @@ class UpdateThatIsNone(InDirectory):
         self.assertIn("\nApply complete! Resources: 1 added, 0 changed, 1 destroyed.\n", ended.stdout)
         self.assertEqual((4, before), (len(ended.log), self.state().objects["terraform_data.d"]))
 
+    def test_it_keeps_recorded_dependencies_and_adds_configured_ones(self) -> None:
+        def stack(filename: str, other: str) -> Stack:
+            return {"resource": {"local_file": {"f": file("x", filename)}, "terraform_data": {
+                "a": {}, "b": {}, "d": {"input": "${local_file.f.id}", "depends_on": [f"terraform_data.{other}"]}}}}
+        self.apply(stack("one", "a"))
+        self.apply(stack("two", "b"))
+        self.assertEqual(("local_file.f", "terraform_data.a", "terraform_data.b"),
+                         self.state().objects["terraform_data.d"].dependencies)
+
 
 class Values(InDirectory):
     """What was unknown in the plan is known when its step starts."""

@@ -354,6 +354,111 @@ def _mounts(command: List[str]) -> bool:
     return bool(shutil.which(command[0])) and subprocess.run(command, capture_output=True).returncode == 0
 
 
+class OddPlaces(InDirectory):
+    """State, journal, backup and streams that are not what they should be."""
+
+    def test_a_closed_stream_does_not_become_the_state_file(self) -> None:
+        """The state would be file 1, and the log would go into it."""
+        self.write(DATA)
+        for closed in ("1>&-", "2>&-", "0<&- 1>&- 2>&-"):
+            words = f'exec "$0" "$@" {closed}'
+            done = subprocess.run(["sh", "-c", words, sys.executable, str(crash.CODE / "main.py"), "apply"],
+                                  cwd=self.directory, capture_output=True, text=True)
+            self.assertEqual((0, ""), (done.returncode, done.stderr))
+            crash.check_whole(self.directory)
+        self.assertEqual(["terraform_data.a", "terraform_data.b"], self.addresses())
+
+    def test_the_locale_does_not_matter(self) -> None:
+        self.write({"output": {"name": {"value": "\u00e9"}}})
+        command = [sys.executable, str(crash.CODE / "main.py"), "apply"]
+        done = subprocess.run(command, cwd=self.directory, capture_output=True, env={"PYTHONIOENCODING": "ascii"})
+        self.assertIn('name = "\u00e9"', done.stdout.decode())
+        self.assertEqual((0, b""), (done.returncode, done.stderr))
+
+    def test_a_plan_leaves_a_link_to_a_state_that_is_not_there_yet(self) -> None:
+        self.write(DATA)
+        (self.directory / "terraform.tfstate").symlink_to("real")
+        crash.run(self.directory, "plan")
+        self.assertEqual("real", os.readlink(self.directory / "terraform.tfstate"))
+        self.assertFalse((self.directory / "real").exists())
+
+    def test_a_state_that_goes_during_the_run_is_in_the_journal(self) -> None:
+        self.write(DATA)
+        for change in ("os.unlink(path)", "open(path + 'x', 'w').close(); os.replace(path + 'x', path)"):
+            with self.subTest(change):
+                patch = f"""
+path = {str(self.directory / "terraform.tfstate")!r}
+real = main.TerraformData.create
+def create(*given):
+    if os.path.exists(path): {change}
+    return real(*given)
+main.TerraformData.create = create
+"""
+                ended = crash.run(self.directory, "apply", patch=patch)
+                self.assertEqual(1, ended.status, ended)
+                self.assertIn("removed or replaced during the run", " ".join(ended.stderr.split()))
+                self.assertEqual(["terraform_data.a", "terraform_data.b"], self.addresses())
+                self.assertEqual(0, crash.run(self.directory, "destroy").status)
+                (self.directory / "terraform.tfstate").unlink()
+
+    def test_a_journal_that_goes_during_the_run_does_not_matter(self) -> None:
+        self.write(DATA)
+        patch = f"""
+real = main.TerraformData.create
+def create(*given):
+    main.remove_quietly({str(self.directory / crash.JOURNAL)!r})
+    return real(*given)
+main.TerraformData.create = create
+"""
+        self.assertEqual((0, ""), crash.run(self.directory, "apply", patch=patch)[::2])
+
+    def test_neither_plan_nor_backup_goes_over_the_state(self) -> None:
+        self.write(DATA)
+        crash.run(self.directory, "apply")
+        before = crash.snapshot(self.directory)
+        for words in (("plan", "-out=./terraform.tfstate"), ("destroy", "-backup=terraform.tfstate"),
+                      ("taint", "-backup=terraform.tfstate", "terraform_data.a")):
+            ended = crash.run(self.directory, *words)
+            self.assertEqual(1, ended.status, ended)
+            self.assertIn("is the state file", ended.stderr)
+        self.assertEqual(before, crash.snapshot(self.directory))
+
+    def test_a_fifo_as_journal_or_backup_is_refused_at_once(self) -> None:
+        for name, command in ((crash.JOURNAL, "show"), ("terraform.tfstate.backup", "apply")):
+            self.write(DATA)
+            os.mkfifo(self.directory / name)
+            ended = crash.run(self.directory, command)
+            self.assertEqual(1, ended.status, ended)
+            (self.directory / name).unlink()
+
+
+class MovedOn(InDirectory):
+    """Another tool writes the state between the kill and the recovery."""
+
+    V1 = {"resource": {"local_file": {"v": {"filename": "out/v1.txt", "content": "1",
+                                            "lifecycle": {"create_before_destroy": True}}}, "terraform_data": {"x": {}}}}
+    V2 = {"resource": {"local_file": {"v": {"filename": "out/v2.txt", "content": "2",
+                                            "lifecycle": {"create_before_destroy": True}}}, "terraform_data": {"x": {}}}}
+    DIE_AT_DELETE = "main.LocalFile.delete = lambda *given: os.kill(os.getpid(), signal.SIGKILL)"
+
+    def test_a_replacement_that_the_other_does_not_know_is_kept_as_deposed(self) -> None:
+        """Its serial is the least that it can be, and its word on the rest holds."""
+        path = self.directory / "terraform.tfstate"
+        self.write(self.V1)
+        crash.run(self.directory, "apply")
+        self.write(self.V2)
+        before = json.loads(path.read_text())
+        crash.run(self.directory, "apply", patch=self.DIE_AT_DELETE)
+        before["serial"] += 1
+        del before["resources"][1]
+        path.write_text(json.dumps(before))
+        shown = crash.run(self.directory, "plan", "-destroy", "-out=p")
+        self.assertIn("local_file.v (deposed object", shown.stdout)
+        self.assertNotIn("terraform_data.x", shown.stdout)
+        self.assertEqual(0, crash.run(self.directory, "apply", "p").status)
+        self.assertEqual(set(), crash.made_files(self.directory))
+
+
 class Contention(InDirectory):
     """The state has one user at a time, whichever tool it is."""
 

@@ -21,7 +21,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Set, Tuple
 CODE = Path(__file__).resolve().parent.parent
 OUTPUTS = CODE.parent / "outputs"
 sys.path.insert(0, str(CODE))
-import main
+import main  # noqa: E402
 
 SKILL = OUTPUTS / "skill-iac-dependency-review.md"
 PROMPT = OUTPUTS / "prompt-explain-tofu-graph.md"
