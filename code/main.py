@@ -7536,7 +7536,8 @@ def read_only_state(context: Setting, path: str = "") -> Tuple[State, bool]:
         except OSError as error:
             raise StateError("Error reading the state file", f"{path}: {reason_of(error)}.") from None
         try:
-            return not live and recovered(context, path, data) or decoded_state(data, path), True
+            if not live or data.strip() or not attempts_left:
+                return not live and recovered(context, path, data) or decoded_state(data, path), True
         except StateError:
             if not live or not attempts_left:
                 raise
