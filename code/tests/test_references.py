@@ -194,5 +194,18 @@ class ReferencesInValues(unittest.TestCase):
         self.assertEqual([reference.target for _, _, reference in main.references_in(value)], ["local.a", "local.b"])
 
 
+class LoneReferences(unittest.TestCase):
+    """The short way for "${a.b.c}" gives what the scanner gives."""
+
+    def test_both_ways_agree_wherever_the_short_one_answers(self) -> None:
+        plain = ["${terraform_data.a}", "${terraform_data.a-b.output.k}", "${local.l}", "${local.l.x.y}", "${_a._b}", "${a-.b-}"]
+        self.assertEqual([main.scan_template(text) for text in plain], [[main.lone_reference(text)] for text in plain])
+
+    def test_everything_else_is_left_to_the_scanner(self) -> None:
+        others = ["${path.module}", "${var.x}", "${resource.a.b}", "${a}", "${a.b} ", "x${a.b}", "${a.b[0]}", "${ a.b }",
+                  "${a.0}", "${é.b}", "${a.b.}", "$${a.b}", "${each.key}", "${self.id}", "${module.m.o}", "${data.t.x}"]
+        self.assertEqual([], [text for text in others if main.lone_reference(text)])
+
+
 if __name__ == "__main__":
     unittest.main()
