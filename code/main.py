@@ -4538,6 +4538,7 @@ class StateFile:
         self.created = not os.path.exists(path)
         self.locked = False
         self.copied = False  # the state comes from another file (-state-out): written though nothing changed
+        self.state: Optional[State] = None  # what the file held when it was read, if just that
         self.fd = -1
         try:
             self.open(lock, timeout, waiting)
@@ -4725,9 +4726,10 @@ class Journal:
     """The file beside the state that makes a run safe: a base state, then every step's start and end.
 
     It holds all that is needed to rebuild the state file, readable by the owner alone, and goes when the run is over.
+    ``data``: the text of the base, if it is at hand: to make it takes 4 s for 100,000 objects.
     """
 
-    def __init__(self, path: str, base: State, known: str) -> None:
+    def __init__(self, path: str, base: State, known: str, data: bytes = b"") -> None:
         import threading
         import time
         self.path = path
@@ -4738,7 +4740,7 @@ class Journal:
         self.syncing: Optional[threading.Thread] = None
         self.trouble: List[OSError] = []  # of a sync beside the walk
         self.failed = False  # a line may be there in part: no other may follow
-        data = state_bytes(base)
+        data = data or state_bytes(base)
         self.note({"minigraph_journal": 1, "lineage": base.lineage, "serial": base.serial, "state": known, "base": len(data)})
         self.put(data)
 
@@ -5079,7 +5081,8 @@ class Apply:
         if self.graph.steps:  # the base of the journal is written before anything happens
             path = beside(self.file.path, "journal")
             try:
-                self.journal = Journal(path, self.state, self.known)
+                as_read = self.file.state is self.plan.before_refresh and same_content(self.plan.before_refresh, self.state)
+                self.journal = Journal(path, self.state, self.known, self.file.read() if as_read else b"")
                 self.journal.sync(True)
             except OSError as error:
                 raise StateError("The journal cannot be written", f"{path}: {reason_of(error)}. Nothing was done:"
@@ -7593,7 +7596,8 @@ def load_state(context: Setting, file: StateFile, settle: bool) -> State:
     if path != context.state_path():
         file.copied = True
         return read_only_state(context)[0]
-    return decoded_state(known, path)
+    file.state = decoded_state(known, path)
+    return file.state
 
 
 def not_saved(file: StateFile, error: OSError) -> StateError:
