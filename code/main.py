@@ -4850,13 +4850,13 @@ def recover(path: str, known: bytes, runtime: Runtime) -> Optional[Tuple[State, 
     if len(rest) < length:
         return None
     state = read_state(rest[:length].decode("utf-8", "replace"), path)
-    written = {header.get("state")}
+    written = [header.get("state")]
     entries: List[Entry] = []
     first = 2 + rest[:length].count(b"\n")
     for number, line in enumerate(rest[length:].split(b"\n")[:-1], first):  # the last one was cut off while it was written
         document = journal_line(path, line, number)
         if document.get("did") == "write":
-            written.add(document.get("state"))
+            written.append(document.get("state"))
             state.serial += 1
         else:
             entries.append(read_entry(path, document, number))
@@ -4930,7 +4930,7 @@ def replay(state: State, entries: List[Entry], runtime: Runtime) -> List[str]:
     return lines
 
 
-def taken_over(known: bytes, written: Set[Value], rebuilt: State, made: Set[str]) -> Optional[Tuple[State, List[str]]]:
+def taken_over(known: bytes, written: List[Value], rebuilt: State, made: Set[str]) -> Optional[Tuple[State, List[str]]]:
     """Return the state of a file that another tool wrote after the run died, with what the run made and it lacks."""
     if digest(known) in written or not known.strip():
         return None

@@ -17,6 +17,9 @@ from typing import Any, Dict, List
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import crash
+import support  # noqa: F401
+
+import main
 
 REAL_TOOL = shutil.which("tofu") or shutil.which("terraform")
 FILES_THEN_SLEEP = {"resource": {
@@ -104,6 +107,18 @@ class KillNine(unittest.TestCase):
             crash.check_converges(directory, False)
             crash.check_destroys(directory)
             return cut
+
+
+class DamagedJournal(InDirectory):
+    """A journal that no run of ours wrote is refused or read, never a traceback."""
+
+    def test_its_checksum_of_the_state_is_of_another_kind(self) -> None:
+        self.write(DATA)
+        base = main.state_bytes(main.State("l", 1)).decode()
+        head = {"minigraph_journal": 1, "lineage": "l", "serial": 1, "state": {"a": []}, "base": len(base)}
+        (self.directory / crash.JOURNAL).write_text(json.dumps(head) + "\n" + base)
+        ended = crash.run(self.directory, "show")
+        self.assertEqual((0, False), (ended.status, "Traceback" in ended.stderr), ended)
 
 
 class KillBetween(InDirectory):
