@@ -5126,9 +5126,10 @@ class Apply:
             self.recorded = recorded_dependencies(plan, state)
             changed = {change.address for change in plan.changed() if not change.deposed}
             for address in plan.config.resources.keys() & plan.kept & state.objects.keys() - changed:
-                state.objects[address] = state.objects[address]._replace(
-                    dependencies=self.recorded.get(address, ()),
-                    create_before_destroy=address in plan.create_before_destroy)
+                instance = state.objects[address]
+                needs, flag = self.recorded.get(address, ()), address in plan.create_before_destroy
+                if (instance.dependencies, instance.create_before_destroy) != (needs, flag):  # else it stays the same one
+                    state.objects[address] = instance._replace(dependencies=needs, create_before_destroy=flag)
         state.index_users()
         for found in [state.objects, *state.deposed.values()]:
             for instance in found.values():
