@@ -22,8 +22,6 @@ Contents (search for the name of a section; each uses only what stands above it)
         the state as JSON · the plan as JSON · diagnostics and log lines as JSON · saved plans · messages · the
         command line · showing progress · commands
 """
-from __future__ import annotations
-
 import os
 import sys
 if __name__ == "__main__":
@@ -2512,7 +2510,7 @@ class State:
         """Note who needs whom, where recorded sets are direct and have to be handed down."""
         self.users = invert({address: set(item.dependencies) for address, item in self.objects.items()}) if self.direct else {}
 
-    def copy(self) -> State:
+    def copy(self) -> "State":
         """Return a state that can change without this one changing; instances are immutable and shared."""
         twin = State(self.lineage, self.serial)
         twin.terraform_version, twin.check_results, twin.direct = self.terraform_version, self.check_results, self.direct
@@ -4647,7 +4645,7 @@ class StateFile:
         os.close(self.fd)
         self.fd, self.locked = -1, False
 
-    def __enter__(self) -> StateFile:
+    def __enter__(self) -> "StateFile":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -5075,7 +5073,7 @@ class Apply:
         self.writing = 0.0  # seconds spent in rewrites of the state file
         self.marks: deque[Tuple[float, str, float]] = deque()  # when a step still running is told of, and its start
 
-    def run(self, parallelism: int) -> Apply:
+    def run(self, parallelism: int) -> "Apply":
         """Walk the steps, keep journal and state file up to date, and leave the state file whole at the end."""
         self.prepare_state()
         if self.graph.steps:  # the base of the journal is written before anything happens
@@ -7404,7 +7402,7 @@ class Signals:
         self.lock_info = ""
         self.before: Dict[int, Any] = {}
 
-    def __enter__(self) -> Signals:
+    def __enter__(self) -> "Signals":
         import signal
         import threading
         if threading.current_thread() is threading.main_thread():
