@@ -2518,6 +2518,13 @@ class State:
         twin.deposed = {address: dict(found) for address, found in self.deposed.items()}
         return twin
 
+    def set_output(self, name: str, value: Value, sensitive: bool) -> None:
+        """Store the value of an output; a null is not stored, and one that is not known yet changes nothing."""
+        if value is None:
+            self.outputs.pop(name, None)
+        elif is_known(value):
+            self.outputs[name] = OutputValue(value, sensitive)
+
     def every_object(self) -> List[Tuple[str, str, Instance]]:
         """Return (address, "", instance) of all current objects, then (address, key, instance) of the deposed ones."""
         return [(address, "", instance) for address, instance in self.objects.items()] + [
@@ -3343,7 +3350,6 @@ class Plan:
         self.errors: List[Diagnostic] = []
         self.warnings: List[Diagnostic] = []
         self.notes: List[str] = []
-        self.unlisted: Set[str] = set()  # outputs that are null by now: a real destroy plan does not list them
         self.timestamp = ""
         self.kept: Set[str] = set()
         self.deps: Deps = {}
@@ -3384,7 +3390,7 @@ def make_plan(config: Config, state: State, options: PlanOptions, read: Read, cw
     failed = refresh(plan, read) if options.refresh else set()
     if options.mode == "refresh-only":
         show_refreshed(plan, deps)
-    elif options.mode == "normal" or options.refresh and (state.objects or state.deposed):
+    elif options.mode == "normal" or options.refresh and not state.holds_nothing():
         plan_nodes(plan, deps, failed)
     else:
         plan.uses_stored = set(plan.prior.objects)
@@ -3394,8 +3400,8 @@ def make_plan(config: Config, state: State, options: PlanOptions, read: Read, cw
         plan_removed(plan)
     if not plan.partial:
         plan.outputs += [OutputChange(name, "delete", output.value, None, output.sensitive)
-                         for name, output in state.outputs.items()
-                         if name not in (plan.unlisted if options.mode == "destroy" else config.outputs)]
+                         for name, output in plan.prior.outputs.items()
+                         if options.mode == "destroy" or name not in config.outputs]
     plan.relevant |= attributes_used(config, [config.outputs[change.name].value for change in plan.outputs
                                               if change.verb != "noop" and change.name in config.outputs])
     plan.changes.sort(key=lambda change: (*sort_key(change.address), change.deposed))
@@ -3522,14 +3528,8 @@ def plan_nodes(plan: Plan, deps: Deps, failed: Set[str]) -> None:
                 note_uses(plan, change)
             elif not address.startswith("output."):
                 plan.evaluator.values[address] = evaluate_value(plan.config, plan.evaluator, address)
-            elif not destroying:
-                plan.outputs.append(plan_output(plan, address[7:]))
             else:
-                value, name = unmarked(evaluate_value(plan.config, plan.evaluator, address))[0], address[7:]
-                if value is None:
-                    plan.unlisted.add(name)
-                elif is_known(value) and name not in plan.before_refresh.outputs:
-                    plan.outputs.append(OutputChange(name, "delete", None, None))
+                plan.outputs.append(plan_output(plan, address[7:]))
         except MinigraphError as error:
             failed.add(address)
             plan.errors += error.diagnostics
@@ -3631,7 +3631,7 @@ def unsigned_zeros(value: Value) -> Value:
 
 
 def plan_output(plan: Plan, name: str) -> OutputChange:
-    """Return the change of one root output; a null output is not stored."""
+    """Return the change of one root output; the refreshed state holds it from now on, if it is known."""
     output = plan.config.outputs[name]
     after, paths = unmarked(evaluate_value(plan.config, plan.evaluator, f"output.{name}"))
     after = unsigned_zeros(after)
@@ -3641,6 +3641,7 @@ def plan_output(plan: Plan, name: str) -> OutputChange:
                                      " output containing sensitive data be explicitly marked as sensitive, to confirm your"
                                      ' intent: add "sensitive": true to it.', output.spot))
     stored = plan.before_refresh.outputs.get(name)
+    plan.prior.set_output(name, after, output.sensitive)
     if stored is None:
         return OutputChange(name, "noop" if after is None else "create", None, after, False, output.sensitive)
     verb = "noop" if stored.sensitive == output.sensitive and same(stored.value, after) else "update"
@@ -3676,8 +3677,7 @@ def plan_destroy(plan: Plan) -> None:
     plan.changes += [deletion(*item) for item in plan.prior.every_object() if item[0] in chosen]
     for change in plan.changes:
         guard(plan, change, set())
-    if plan.partial or not plan.changes:
-        plan.outputs = []
+    plan.outputs = []
     if plan.errors:
         plan.changes = []
 
@@ -5205,9 +5205,9 @@ class Apply:
             args = without_ignored(resource, args, prior)
         planned = plan_resource(address, resource.type, args, prior, paths=paths)
         if planned.verb == "noop" and prior is not None:
-            if self.plan.options.refresh:  # the real engine keeps what was recorded and adds what is configured
-                needs = {*prior.dependencies, *self.recorded.get(address, ())}
-                self.state.objects[address] = prior._replace(dependencies=tuple(sorted(needs)))
+            added = self.recorded.get(address, ()) if self.plan.options.refresh else ()  # the real engine drops none here
+            self.state.objects[address] = prior._replace(dependencies=tuple(sorted({*prior.dependencies, *added})),
+                                                         create_before_destroy=address in self.plan.create_before_destroy)
             self.remember(address, prior)
             return None
         if planned.verb == "replace":
@@ -5326,10 +5326,7 @@ class Apply:
                     after = unsigned_zeros(after)
                 except (MinigraphError, KeyError):
                     continue
-            if after is None:
-                self.state.outputs.pop(name, None)
-            elif is_known(after):
-                self.state.outputs[name] = OutputValue(after, change.sensitive_after)
+            self.state.set_output(name, after, change.sensitive_after)
 
     def save(self) -> None:
         """Write the state file a last time if it is not what the state is now, and let the journal go."""
@@ -6311,7 +6308,7 @@ def plan_document(plan: Plan) -> Document:
         **present(resource_drift=[change_form(change, providers) for change in plan.drift],
                   resource_changes=[change_form(change, providers) for change in changes],
                   output_changes={change.name: output_change_form(change) for change in plan.outputs},
-                  prior_state=prior_document(plan)),
+                  prior_state={} if plan.prior.holds_nothing() else state_document(plan.prior)),
         "configuration": configuration_document(plan.config, providers),
         **present(relevant_attributes=[{"resource": address, "attribute": list(path)} for address, path in relevant]),
         "timestamp": plan.timestamp,
@@ -6369,15 +6366,6 @@ def output_change_form(change: OutputChange) -> Document:
             **({} if isinstance(change.after, Unknown) else {"after": json_value(change.after)}),
             "after_unknown": not is_known(change.after) and unknown_mask(change.after),
             "before_sensitive": sensitive, "after_sensitive": sensitive}
-
-
-def prior_document(plan: Plan) -> Document:
-    """Return the refreshed state with the outputs that are known already; {} where both hold nothing."""
-    state = plan.prior.copy()
-    for change in plan.outputs:
-        if change.after is not None and is_known(change.after):
-            state.outputs[change.name] = OutputValue(change.after, change.sensitive_after)
-    return {} if state.holds_nothing() else state_document(state)
 
 
 def configuration_document(config: Config, providers: Dict[str, str]) -> Document:

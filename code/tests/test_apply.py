@@ -6,13 +6,12 @@ import fcntl
 import io
 import os
 import re
-import tempfile
 import threading
 import unittest
 from typing import Any, Dict, List, NamedTuple, Optional
 from unittest import mock
 
-from support import write
+from support import temporary_directory, write
 
 import main
 from main import Attributes, Instance, LocalFile, PlanOptions, Runtime, State, StepError
@@ -60,7 +59,7 @@ class InDirectory(unittest.TestCase):
     """A temporary directory, a clock that stands still, and main.main in this process."""
 
     def setUp(self) -> None:
-        holder = tempfile.TemporaryDirectory()
+        holder = temporary_directory()
         self.addCleanup(holder.cleanup)
         self.directory = holder.name
         patch = mock.patch("time.time", lambda: 1_000_000_000.0)
@@ -406,6 +405,16 @@ class UpdateThatIsNone(InDirectory):
         self.apply(stack("two", "b"))
         self.assertEqual(("local_file.f", "terraform_data.a", "terraform_data.b"),
                          self.state().objects["terraform_data.d"].dependencies)
+
+    def test_it_records_create_before_destroy_as_configured(self) -> None:
+        def stack(filename: str, **lifecycle: Any) -> Stack:
+            return {"resource": {"local_file": {"f": file("x", filename)},
+                                 "terraform_data": {"d": {"input": "${local_file.f.id}", **lifecycle}}}}
+        self.apply(stack("one"))
+        self.apply(stack("two", lifecycle=FIRST))
+        self.assertTrue(self.state().objects["terraform_data.d"].create_before_destroy)
+        self.apply(stack("three"))
+        self.assertFalse(self.state().objects["terraform_data.d"].create_before_destroy)
 
 
 class Values(InDirectory):

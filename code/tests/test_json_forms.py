@@ -176,11 +176,10 @@ class PlanFrame(unittest.TestCase):
         self.assertNotIn("resource_changes", made)
         self.assertEqual((made["planned_values"], made["applyable"]), ({"root_module": {}}, True))
 
-    def test_prior_state_already_holds_the_outputs_that_are_known(self) -> None:
+    def test_prior_state_is_the_refreshed_state_with_its_outputs(self) -> None:
         state = main.State()
-        state.outputs["pet"] = OutputValue("stag")
-        made = document(state=state, outputs=[
-            OutputChange("lit", "create", None, "<é>"), OutputChange("pet", "update", "stag", UNKNOWN)])
+        state.outputs.update(pet=OutputValue("stag"), lit=OutputValue("<é>"))
+        made = document(state=state, outputs=[OutputChange("pet", "update", "stag", UNKNOWN)])
         self.assertEqual(made["prior_state"]["values"], {"root_module": {}, "outputs": {
             "lit": {"sensitive": False, "value": "<é>", "type": "string"},
             "pet": {"sensitive": False, "value": "stag", "type": "string"}}})

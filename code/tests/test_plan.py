@@ -510,6 +510,30 @@ class Outputs(unittest.TestCase):
                  for targets in ((), ("terraform_data.a",))]
         self.assertEqual([["delete"], []], [[item.verb for item in items] for items in found])
 
+    def test_the_refreshed_state_holds_what_the_configuration_makes_of_them_now(self) -> None:
+        before = {"same": 1, "other": "x", "null": "x", "gone": 1, "later": "x"}
+        now = {"same": 1, "other": "${terraform_data.a.input}", "null": None, "later": "${terraform_data.b.id}", "new": "n"}
+        state = applied(stack(before, a={"input": "y"}))
+        content, kept = stack(now, a={"input": "y"}, b={}), {"same": 1, "other": "y", "gone": 1, "later": "x", "new": "n"}
+        for mode in ("normal", "destroy", "refresh-only"):
+            plan = planned(content, state, mode=mode)
+            self.assertEqual(kept, {name: output.value for name, output in plan.prior.outputs.items()}, mode)
+        unread = planned(content, state, mode="destroy", refresh=False)
+        self.assertEqual(before, {name: output.value for name, output in unread.prior.outputs.items()})
+
+    def test_a_destroy_deletes_them_as_the_refreshed_state_holds_them(self) -> None:
+        state = applied(stack({"other": "x", "null": "x"}))
+        plan = planned(stack({"other": "y", "null": None, "new": "n"}), state, mode="destroy")
+        self.assertEqual([("new", "delete", "n"), ("other", "delete", "y")],
+                         [(item.name, item.verb, item.before) for item in plan.outputs])
+
+    def test_a_targeted_destroy_brings_those_up_to_date_that_its_refresh_sees(self) -> None:
+        state = applied(stack({"seen": "x", "unseen": "x"}, a={"input": "y"}, b={"input": "y"}))
+        now = {"seen": "${terraform_data.a.input}", "unseen": "${terraform_data.b.input}"}
+        plan = planned(stack(now, a={"input": "y"}, b={"input": "y"}), state, mode="destroy", targets=["terraform_data.a"])
+        self.assertEqual([], plan.outputs)
+        self.assertEqual({"seen": "y", "unseen": "x"}, {name: output.value for name, output in plan.prior.outputs.items()})
+
 
 class Errors(unittest.TestCase):
 
