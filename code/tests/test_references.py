@@ -194,17 +194,31 @@ class ReferencesInValues(unittest.TestCase):
         self.assertEqual([reference.target for _, _, reference in main.references_in(value)], ["local.a", "local.b"])
 
 
-class LoneReferences(unittest.TestCase):
-    """The short way for "${a.b.c}" gives what the scanner gives."""
+class PlainReferences(unittest.TestCase):
+    """The short way for "${a.b.c}" gives what the grammar gives."""
+
+    def short(self, text):
+        """Return what the short way makes of the interpolation with which a text begins."""
+        match = main.PLAIN_REFERENCE.match(text)
+        return match and main.plain_reference(match)
 
     def test_both_ways_agree_wherever_the_short_one_answers(self) -> None:
         plain = ["${terraform_data.a}", "${terraform_data.a-b.output.k}", "${local.l}", "${local.l.x.y}", "${_a._b}", "${a-.b-}"]
-        self.assertEqual([main.scan_template(text) for text in plain], [[main.lone_reference(text)] for text in plain])
+        self.assertEqual([main.parse_reference(text[2:-1]) for text in plain], [self.short(text) for text in plain])
 
-    def test_everything_else_is_left_to_the_scanner(self) -> None:
-        others = ["${path.module}", "${var.x}", "${resource.a.b}", "${a}", "${a.b} ", "x${a.b}", "${a.b[0]}", "${ a.b }",
+    def test_everything_else_is_left_to_the_grammar(self) -> None:
+        others = ["${path.module}", "${var.x}", "${resource.a.b}", "${a}", "x${a.b}", "${a.b[0]}", "${ a.b }",
                   "${a.0}", "${é.b}", "${a.b.}", "$${a.b}", "${each.key}", "${self.id}", "${module.m.o}", "${data.t.x}"]
-        self.assertEqual([], [text for text in others if main.lone_reference(text)])
+        self.assertEqual([], [text for text in others if self.short(text)])
+
+    def test_both_kinds_stand_side_by_side(self) -> None:
+        parts = main.scan_template("a${t.x.id}${ t.y.id }$${t.z}%%{${local.l}-${path.module}}")
+        self.assertEqual(["a", "t.x.id", "t.y.id", "${t.z}%{", "local.l", "-", "path.module", "}"],
+                         [part if isinstance(part, str) else part.text for part in parts])
+
+    def test_the_same_text_is_the_same_object(self) -> None:
+        first, _, second = main.scan_template("${t.x.id} ${t.x.id}")
+        self.assertIs(first, second)
 
 
 if __name__ == "__main__":
