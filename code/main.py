@@ -2904,6 +2904,9 @@ def stringify(value: Value, where: str = "") -> str:
 def follow(value: Value, steps: Sequence[Union[str, int]], text: str) -> Value:
     """Return the part of a value that attribute and index steps lead to; unknowns stay unknown, with their origin."""
     for number, step in enumerate(steps):
+        if type(value) is dict and step in value:  # the common case; what follows would find the same
+            value = value[step]
+            continue
         if isinstance(value, Sensitive):
             try:
                 return Sensitive(follow(value.value, steps[number:], text))
@@ -3006,6 +3009,9 @@ class Evaluator:
                 pieces.append(part)
                 continue
             value = self.resolve(part)
+            if type(value) is str:
+                pieces.append(value)
+                continue
             if isinstance(value, Sensitive):
                 hidden, value = True, value.value
             if isinstance(value, Unknown):
