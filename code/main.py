@@ -3021,7 +3021,7 @@ class Evaluator:
                 unknown = unknown or Unknown(value.origin, "string")
             else:
                 pieces.append(stringify(value, part.text))
-        result: Value = unknown or "".join(pieces)
+        result: Value = unknown or cleaned("".join(pieces))
         return Sensitive(result) if hidden else result
 
     def object(self, value: Dict[str, Value]) -> Value:

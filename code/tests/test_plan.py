@@ -124,6 +124,10 @@ class UnknownsFollowValues(unittest.TestCase):
         plan = planned(stack(values={"l": ["${terraform_data.a.id}", "k"]}, a={}, b={"input": "${local.l[1]}"}))
         self.assertEqual("k", after(plan, "terraform_data.b")["input"])
 
+    def test_a_text_put_together_is_composed_as_a_whole(self) -> None:
+        plan = planned(stack(values={"l": "e"}, b={"input": {"${local.l}\u0301": "${local.l}\u0301"}}))
+        self.assertEqual({"\u00e9": "\u00e9"}, after(plan, "terraform_data.b")["input"])
+
     def test_an_unknown_key_makes_the_whole_object_unknown(self) -> None:
         plan = planned(stack(a={}, b={"input": {"${terraform_data.a.id}": 1, "k": 2}}))
         self.assertEqual("?", after(plan, "terraform_data.b")["input"])
