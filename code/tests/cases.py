@@ -18,12 +18,15 @@ run left.
 
 from __future__ import annotations
 
+import atexit
 import base64
 import contextlib
+import functools
 import importlib
 import io
 import json
 import os
+import py_compile
 import re
 import shutil
 import signal
@@ -147,13 +150,18 @@ class Program:
 def clean_environment() -> Dict[str, str]:
     """Return an environment in which the real tools ask nobody and read no settings."""
     kept = {name: text for name, text in os.environ.items() if not name.startswith("TF_")}
-    return {**kept, "CHECKPOINT_DISABLE": "1", "TF_IN_AUTOMATION": "1", "PYTHONUNBUFFERED": "1"}
+    settings = {"CHECKPOINT_DISABLE": "1", "TF_IN_AUTOMATION": "1", "PYTHONUNBUFFERED": "1"}
+    return {**kept, **settings, "GOGC": "off"}  # a run of the real tool ends before it needs its memory back
+
+
+def memory() -> Optional[str]:
+    """Return where directories lie in memory, if anywhere: nothing in them must outlive a power cut."""
+    return "/dev/shm" if "TMPDIR" not in os.environ and os.access("/dev/shm", os.W_OK) else None
 
 
 def scratch(prefix: str) -> str:
-    """Return a new directory, in memory where the system has one: nothing in it must outlive a power cut."""
-    memory = "/dev/shm" if "TMPDIR" not in os.environ and os.access("/dev/shm", os.W_OK) else None
-    return os.path.realpath(tempfile.mkdtemp(prefix=prefix, dir=memory))
+    """Return a new directory, in memory where the system has one."""
+    return os.path.realpath(tempfile.mkdtemp(prefix=prefix, dir=memory()))
 
 
 def real_tool() -> Optional[Program]:
@@ -165,8 +173,18 @@ def real_tool() -> Optional[Program]:
 
 
 def program() -> Program:
-    """Return minigraph as a program."""
-    return Program("program", [sys.executable, str(CODE / "main.py")])
+    """Return minigraph as a program: compiled, and without the packages of the site, it starts in a third of the time."""
+    return Program("program", [sys.executable, "-S", compiled(CODE / "main.py")])
+
+
+@functools.lru_cache(maxsize=None)
+def compiled(source: Path) -> str:
+    """Return the compiled form of a file of Python, which runs (and is imported) like the file itself."""
+    directory = tempfile.mkdtemp(prefix="minigraph-compiled-", dir=memory())
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    target = os.path.join(directory, f"{source.stem}.pyc")
+    py_compile.compile(str(source), target, doraise=True)
+    return target
 
 
 # --------------------------------------------------------------------------------------
@@ -676,11 +694,10 @@ def pack(root: Path) -> None:
         with open(FIXTURES / f"{kind}.jsonl", "w", encoding="utf-8", newline="\n") as file:
             for case in load(kind, root):
                 case["files"] = {name: shortened(content) for name, content in case["files"].items()}
-                if case["name"].startswith(
-                    "112"
-                ):  # two more programs must get going while the first still runs
+                slow = {"110": '"2000ms"', "112": '"4000ms"', "118": '"2000ms"'}.get(case["name"][:3])
+                if slow:  # a signal, or two more programs, must get there in time
                     case["files"] = {
-                        name: text.replace('"500ms"', '"2000ms"') for name, text in case["files"].items()
+                        name: re.sub('"[56]00ms"', slow, text) for name, text in case["files"].items()
                     }
                 file.write(dump_json(case) + "\n")
 

@@ -35,6 +35,8 @@ import traceback
 from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
+import cases
+
 CODE = Path(__file__).resolve().parent.parent
 STATE = "terraform.tfstate"
 JOURNAL = ".terraform.tfstate.journal"
@@ -93,15 +95,15 @@ class Ended(NamedTuple):
 
 
 def environment() -> Dict[str, str]:
-    """Return the environment for children: no settings of the user, one shared cache of compiled code."""
+    """Return the environment for children, without settings of the user."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith("TF_")}
-    cache = os.path.join(tempfile.gettempdir(), f"minigraph-pycache-{os.getuid()}")
-    return {**kept, "CHECKPOINT_DISABLE": "1", "TF_IN_AUTOMATION": "1", "PYTHONPYCACHEPREFIX": cache}
+    return {**kept, "CHECKPOINT_DISABLE": "1", "TF_IN_AUTOMATION": "1", "GOGC": "off"}
 
 
 def start(directory: Path, *arguments: str, patch: str = "", **options: Any) -> "subprocess.Popen[str]":
     """Start minigraph in a new interpreter, after ``patch`` has changed the imported module."""
-    command = [sys.executable, "-c", BOOT.format(patch=patch), str(CODE), f"-chdir={directory}", *arguments]
+    code = os.path.dirname(cases.compiled(CODE / "main.py"))
+    command = [sys.executable, "-S", "-c", BOOT.format(patch=patch), code, f"-chdir={directory}", *arguments]
     settings: Dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL,
                                 "text": True, "env": environment(), **options}
     return subprocess.Popen(command, **settings)
@@ -457,7 +459,7 @@ class Campaign:
 
 def campaign(seed: str, kills: int, size: int = 14, only_data: bool = False) -> Campaign:
     """Run rounds until there were so many kills; where something is lost, keep the evidence and say where."""
-    with tempfile.TemporaryDirectory(prefix="minigraph-crash-") as name:
+    with tempfile.TemporaryDirectory(prefix="minigraph-crash-", dir=cases.memory()) as name:
         done = Campaign(Path(name), seed, size, only_data)
         done.next_generation()
         try:

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import unittest
 from concurrent.futures import ProcessPoolExecutor
-from typing import List
+from typing import Any, List
 
 import cases
+import support
+
+
+def load_tests(loader: unittest.TestLoader, tests: unittest.TestSuite, pattern: Any) -> unittest.TestSuite:
+    """Run beside the other files' specs."""
+    return support.beside(tests, lanes=2)
 
 
 def check_scenario(case: cases.Case) -> List[str]:
@@ -32,6 +38,7 @@ class RecordedCases(unittest.TestCase):
 
     def test_scenarios_from_public_reports_have_the_right_answer(self) -> None:
         """Some of them wait for a lock or a sleep, so several go at once."""
+        cases.program()  # compiled once, for all of them
         scenarios = list(cases.load("bugs"))
         with ProcessPoolExecutor(4) as pool:
             for case, found in zip(scenarios, pool.map(check_scenario, scenarios)):

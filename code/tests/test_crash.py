@@ -9,15 +9,15 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 from pathlib import Path
 from typing import Any, Dict, List
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+import cases
 import crash
-import support  # noqa: F401
+import support
 
 import main
 
@@ -29,11 +29,16 @@ FILES_THEN_SLEEP = {"resource": {
 DATA = {"resource": {"terraform_data": {"a": {"input": "one"}, "b": {"input": "${terraform_data.a.id}"}}}}
 
 
+def load_tests(loader: unittest.TestLoader, tests: unittest.TestSuite, pattern: Any) -> unittest.TestSuite:
+    """Run beside the other files' specs."""
+    return support.beside(tests, lanes=2)
+
+
 class InDirectory(unittest.TestCase):
     """A temporary directory for each test, and words for what every test looks at."""
 
     def setUp(self) -> None:
-        holder = tempfile.TemporaryDirectory(prefix="minigraph-test-")
+        holder = support.temporary_directory()
         self.addCleanup(holder.cleanup)
         self.directory = Path(holder.name)
 
@@ -88,12 +93,12 @@ class KillNine(unittest.TestCase):
 
     def test_a_kill_in_the_middle_of_a_rewrite_loses_nothing(self) -> None:
         """The state file is cut short then; journal and backup of the old bytes bring it back."""
-        self.assertTrue(any(self.kill_in_rewrite(seconds) for seconds in (0.1, 0.25, 0.4)),
+        self.assertTrue(any(self.kill_in_rewrite(seconds) for seconds in (0.1, 0.25, 0.4, 0.7, 1.2, 2)),
                         "no kill hit a rewrite: the injection does not work")
 
     def kill_in_rewrite(self, seconds: float) -> bool:
         """Kill an apply while it rewrites the state slowly; return whether the kill left half a file."""
-        with tempfile.TemporaryDirectory(prefix="minigraph-test-") as name:
+        with support.temporary_directory() as name:
             directory = Path(name)
             stack = {"resource": {"local_file": {
                 f"f{i}": {"filename": f"out/f{i}.txt", "content": f"{i}"} for i in range(8)}}}
@@ -331,7 +336,8 @@ class NoRoom(InDirectory):
     def test_a_state_that_turns_unwritable_in_the_middle(self) -> None:
         """The lock was taken, the steps run, then no rewrite succeeds: the journal keeps what was done."""
         self.write(self.stack("one"))
-        patch = ("def refuse(fd, data):\n"
+        patch = ("main.WRITE_EVERY = 600\n"
+                 "def refuse(fd, data):\n"
                  f"    raise OSError({errno.EIO}, 'Input/output error')\n"
                  "main.write_state_bytes = refuse")
         ended = crash.run(self.directory, "apply", patch=patch)
@@ -377,7 +383,7 @@ class OddPlaces(InDirectory):
         self.write(DATA)
         for closed in ("1>&-", "2>&-", "0<&- 1>&- 2>&-"):
             words = f'exec "$0" "$@" {closed}'
-            done = subprocess.run(["sh", "-c", words, sys.executable, str(crash.CODE / "main.py"), "apply"],
+            done = subprocess.run(["sh", "-c", words, *cases.program().command, "apply"],
                                   cwd=self.directory, capture_output=True, text=True)
             self.assertEqual((0, ""), (done.returncode, done.stderr))
             crash.check_whole(self.directory)
@@ -385,7 +391,7 @@ class OddPlaces(InDirectory):
 
     def test_the_locale_does_not_matter(self) -> None:
         self.write({"output": {"name": {"value": "\u00e9"}}})
-        command = [sys.executable, str(crash.CODE / "main.py"), "apply"]
+        command = [*cases.program().command, "apply"]
         done = subprocess.run(command, cwd=self.directory, capture_output=True, env={"PYTHONIOENCODING": "ascii"})
         self.assertIn('name = "\u00e9"', done.stdout.decode())
         self.assertEqual((0, b""), (done.returncode, done.stderr))
@@ -477,10 +483,20 @@ class MovedOn(InDirectory):
 class Contention(InDirectory):
     """The state has one user at a time, whichever tool it is."""
 
-    def holder(self, seconds: float, until: str = "terraform_data.a: Creating...") -> "subprocess.Popen[str]":
-        """Start an apply that holds the lock for so many seconds."""
+    HOLD = """
+create_now = main.TerraformData.create
+def create_when_told(*given):
+    while not os.path.exists(%r):
+        time.sleep(0.01)
+    return create_now(*given)
+main.TerraformData.create = create_when_told
+"""
+
+    def holder(self) -> "subprocess.Popen[str]":
+        """Start an apply that holds the lock until it is told to go on."""
         self.write(DATA)
-        return self.started("apply", until=until, patch=crash.SLOW_CREATE.format(pause=seconds / 2))
+        self.go_on = self.directory / "go-on"
+        return self.started("apply", until="terraform_data.a: Creating...", patch=self.HOLD % str(self.go_on))
 
     def assert_locked_out(self, stderr: str, operation: str = "OperationTypeApply") -> None:
         """The error says who holds the lock, since when and for what."""
@@ -492,25 +508,27 @@ class Contention(InDirectory):
 
     def test_the_second_apply_is_told_who_holds_the_lock(self) -> None:
         """And the first one is not disturbed."""
-        first = self.holder(0.9)
+        first = self.holder()
         second = crash.run(self.directory, "apply")
         self.assertEqual(1, second.status, second)
         self.assert_locked_out(second.stderr)
+        self.go_on.touch()
         self.assertEqual(0, self.ended(first).status)
         crash.check_converges(self.directory, False)
 
     def test_lock_timeout_waits(self) -> None:
         """The second apply goes on when the first one has ended, and finds nothing to do."""
-        first = self.holder(0.9)
-        second = crash.run(self.directory, "apply", "-lock-timeout=20s")
+        first = self.holder()
+        waiting = self.started("apply", "-lock-timeout=20s", until="Acquiring state lock. This may take a few moments...")
+        self.go_on.touch()
+        second = self.ended(waiting)
         self.assertEqual(0, second.status, second)
-        self.assertIn("Acquiring state lock. This may take a few moments...", second.stdout)
         self.assertIn("0 added, 0 changed, 0 destroyed", second.stdout)
         self.assertEqual(0, self.ended(first).status)
 
     def test_lock_timeout_ends(self) -> None:
         """A timeout that is too short ends with the error."""
-        self.holder(8)
+        self.holder()
         second = crash.run(self.directory, "apply", "-lock-timeout=500ms")
         self.assertEqual(1, second.status, second)
         self.assert_locked_out(second.stderr)
@@ -529,10 +547,11 @@ class Contention(InDirectory):
     def test_minigraph_locks_the_real_tool_out(self) -> None:
         """The real tool reads our lock and shows our details."""
         assert REAL_TOOL
-        first = self.holder(1.6)
+        first = self.holder()
         second = crash._tool(REAL_TOOL, self.directory, "plan", "-no-color")
         self.assertEqual(1, second.status, second)
         self.assert_locked_out(second.stderr)
+        self.go_on.touch()
         self.assertEqual(0, self.ended(first).status)
         self.assertEqual(0, crash._tool(REAL_TOOL, self.directory, "plan", "-detailed-exitcode").status)
 
@@ -541,7 +560,7 @@ class Contention(InDirectory):
         """A local-exec of the real tool holds the lock; it works from a directory of its own on the same state."""
         assert REAL_TOOL
         self.write(DATA)
-        with tempfile.TemporaryDirectory(prefix="minigraph-test-") as other:
+        with support.temporary_directory() as other:
             slow = {**DATA["resource"]["terraform_data"], "c": {
                 "provisioner": {"local-exec": {"command": "sleep 1"}}}}
             (Path(other) / "main.tf.json").write_text(json.dumps({"resource": {"terraform_data": slow}}))
@@ -561,6 +580,57 @@ class Contention(InDirectory):
             self.assertEqual(0, waiting.status, waiting)
             self.assertEqual(0, holder.wait(timeout=20))
         crash.check_converges(self.directory, True)
+
+
+class Example(unittest.TestCase):
+    """Ends of every kind, for the specs below; one of them takes its whole process with it."""
+
+    def a_succeeds(self) -> None:
+        pass
+
+    def b_fails(self) -> None:
+        self.fail("the sum is wrong")
+
+    def c_fails_in_a_part(self) -> None:
+        with self.subTest("half"):
+            self.fail("the half is wrong")
+
+    def d_breaks(self) -> None:
+        raise OSError("no such disk")
+
+    def e_is_skipped(self) -> None:
+        self.skipTest("no disk at all")
+
+    def f_dies(self) -> None:
+        os._exit(0)
+
+    def g_comes_after_a_death(self) -> None:
+        pass
+
+
+class SpecsBesideOthers(unittest.TestCase):
+    """A spec that runs in a process of its own, beside others, ends here as it ends there."""
+
+    def test_each_end_is_told(self) -> None:
+        names = sorted(name for name in vars(Example) if name[1] == "_" and name[0] != "_")
+        result = unittest.TestResult()
+        support.beside(unittest.TestSuite(map(Example, names))).run(result)
+        told = [(spec.id().rpartition(".")[2], text.strip().rpartition("\n")[2]) for spec, text in result.failures]
+        self.assertEqual([("b_fails", "AssertionError: the sum is wrong"),
+                          ("c_fails_in_a_part", "AssertionError: the half is wrong"),
+                          ("d_breaks", "OSError: no such disk"),
+                          ("f_dies", "its process ended without a word"),
+                          ("g_comes_after_a_death", "its process ended without a word")],
+                         told)
+        self.assertEqual(["no disk at all"], [reason for _, reason in result.skipped])
+        self.assertEqual((7, []), (result.testsRun, result.errors))
+
+    def test_two_lanes_give_each_spec_its_own_end(self) -> None:
+        names = ["a_succeeds", "b_fails", "e_is_skipped", "d_breaks", "a_succeeds"]
+        result = unittest.TestResult()
+        support.beside(unittest.TestSuite(map(Example, names)), lanes=2).run(result)
+        self.assertEqual(["b_fails", "d_breaks"], [spec.id().rpartition(".")[2] for spec, _ in result.failures])
+        self.assertEqual((5, 1), (result.testsRun, len(result.skipped)))
 
 
 if __name__ == "__main__":

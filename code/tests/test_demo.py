@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any, Dict, Iterator, List, NamedTuple, Set, Tuple
 from unittest import mock
 
-from support import CODE, FIXTURES, main, write
+import cases
+from support import CODE, FIXTURES, main, temporary_directory, write
 
 TOOL = shutil.which("tofu") or shutil.which("terraform")
 
@@ -95,7 +96,7 @@ class TheWalk(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls) -> None:
-        with tempfile.TemporaryDirectory(prefix="minigraph-test-") as directory:
+        with temporary_directory() as directory:
             copied("demo", directory)
             for command in ("validate", "order", "graph", "plan"):
                 cls.said[command] = run(directory, command)
@@ -236,7 +237,7 @@ class NothingButAClearError(unittest.TestCase):
             for name, content in files_given.items():
                 write(directory, name, content)
             before = files(directory)
-            done = subprocess.run([sys.executable, str(CODE / "main.py"), *words], cwd=directory, stdout=subprocess.PIPE,
+            done = subprocess.run([*cases.program().command, *words], cwd=directory, stdout=subprocess.PIPE,
                                   stderr=subprocess.PIPE, universal_newlines=True, encoding="utf-8")
             self.assertEqual((done.returncode, done.stdout), (1, ""), words)
             self.assertIn(says, done.stderr)
@@ -288,8 +289,9 @@ class SameBytesEveryRun(unittest.TestCase):
             demo = shutil.copytree(FIXTURES / "demo", os.path.join(directory, "demo"))
             calls = [[f"-chdir={demo}", "order"], [f"-chdir={demo}", "graph", "--full"], [f"-chdir={demo}", "plan"],
                      [f"-chdir={FIXTURES / 'cycle-eight'}", "graph", "-draw-cycles"]]
-            script = f"import sys; sys.path.insert(0, {str(CODE)!r}); import main\nfor words in {calls!r}: main.main(words)\n"
-            outputs = [subprocess.run([sys.executable, "-c", script], env={**os.environ, "PYTHONHASHSEED": seed},
+            code = os.path.dirname(cases.compiled(CODE / "main.py"))
+            script = f"import sys; sys.path.insert(0, {code!r}); import main\nfor words in {calls!r}: main.main(words)\n"
+            outputs = [subprocess.run([sys.executable, "-S", "-c", script], env={**os.environ, "PYTHONHASHSEED": seed},
                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE) for seed in ("1", "2")]
         self.assertEqual(outputs[0].stdout, outputs[1].stdout)
         self.assertEqual(outputs[0].stderr, outputs[1].stderr)
@@ -310,7 +312,7 @@ class StateSharedWithTheRealTool(unittest.TestCase):
     @contextlib.contextmanager
     def stack() -> Iterator[str]:
         """Yield a directory with the stack."""
-        with tempfile.TemporaryDirectory(prefix="minigraph-test-") as directory:
+        with temporary_directory() as directory:
             write(directory, "main.tf.json", StateSharedWithTheRealTool.STACK)
             yield directory
 

@@ -6,24 +6,23 @@ import os
 import random
 import unittest
 from concurrent.futures import ProcessPoolExecutor
-from typing import Any, List
+from typing import Any, List, Tuple
 
 import cases
 import differential
+import support
 
 STACKS = int(os.environ.get("MINIGRAPH_STACKS", "24"))
 
 
-HUNTS: List[Any] = []  # futures of (seed, differences, where to look)
-
-
 def load_tests(loader: unittest.TestLoader, tests: unittest.TestSuite, pattern: Any) -> unittest.TestSuite:
-    """Start the comparisons as soon as the tests are found: they run beside the other files' tests."""
-    if cases.real_tool() is not None:
-        pool = ProcessPoolExecutor(2)
-        HUNTS.extend(pool.submit(differential.hunt, seed, smaller=False, short=True) for seed in range(1, STACKS + 1))
-        pool.shutdown(wait=False)
-    return tests
+    """Run beside the other files' specs."""
+    return support.beside(tests)
+
+
+def hunt(seed: int) -> Tuple[int, List[str], str]:
+    """Return (seed, differences, where to look)."""
+    return differential.hunt(seed, smaller=False, short=True)
 
 
 class RandomStacks(unittest.TestCase):
@@ -31,11 +30,12 @@ class RandomStacks(unittest.TestCase):
 
     @unittest.skipIf(cases.real_tool() is None, "needs tofu or terraform on PATH to compare with")
     def test_both_tools_agree_on_random_stacks_and_edits(self) -> None:
-        for hunt in HUNTS:
-            seed, found, place = hunt.result()
+        with ProcessPoolExecutor(2) as pool:
+            hunts = list(pool.map(hunt, range(1, STACKS + 1)))
+        for seed, found, place in hunts:
             with self.subTest(f"seed {seed}"):
                 self.assertEqual(found, [], place)
-        self.assertEqual(STACKS, len(HUNTS))
+        self.assertEqual(STACKS, len(hunts))
 
 
 class TheGenerator(unittest.TestCase):

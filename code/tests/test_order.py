@@ -9,6 +9,7 @@ import sys
 import unittest
 from typing import Dict, Iterator, List, Set
 
+import cases
 from support import CODE, FIXTURES, deps, drawn
 
 import main
@@ -275,8 +276,10 @@ for name in ("cycle", "cycle-eight", "cycle-locals"):
 
     def test_whatever_the_hash_seed(self) -> None:
         self.assertTrue(FIXTURES.is_dir())
-        outputs = {subprocess.run([sys.executable, "-c", self.PROGRAM], cwd=CODE, check=True, capture_output=True,
-                                  env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONDONTWRITEBYTECODE": "1"}).stdout
+        code = os.path.dirname(cases.compiled(CODE / "main.py"))
+        program = f"import sys; sys.path.insert(0, {code!r})\n{self.PROGRAM}"
+        outputs = {subprocess.run([sys.executable, "-S", "-c", program], cwd=CODE, check=True, capture_output=True,
+                                  env={**os.environ, "PYTHONHASHSEED": seed}).stdout
                    for seed in ("1", "2", "77")}
         self.assertEqual(1, len(outputs))
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -18,11 +19,10 @@ import unittest
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, NamedTuple, Set, Tuple
 
-CODE = Path(__file__).resolve().parent.parent
-OUTPUTS = CODE.parent / "outputs"
-sys.path.insert(0, str(CODE))
-import main  # noqa: E402
+import cases
+from support import CODE, main, temporary_directory
 
+OUTPUTS = CODE.parent / "outputs"
 SKILL = OUTPUTS / "skill-iac-dependency-review.md"
 PROMPT = OUTPUTS / "prompt-explain-tofu-graph.md"
 Deps = Dict[str, Set[str]]
@@ -56,7 +56,7 @@ def commands(block: Block) -> List[Tuple[str, str]]:
 
 def run_shell(command: str, directory: Path) -> str:
     """Return what a command prints, errors included, with ``minigraph`` standing for this main.py."""
-    shell = f'minigraph() {{ "{sys.executable}" "{CODE / "main.py"}" "$@"; }}; {command}'
+    shell = f'minigraph() {{ {shlex.join(cases.program().command)} "$@"; }}; {command}'
     kept = {k: v for k, v in os.environ.items() if not k.startswith("TF_")}
     done = subprocess.run(["bash", "-c", shell], cwd=directory, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           env={**kept, "CHECKPOINT_DISABLE": "1"}, text=True)
@@ -65,7 +65,7 @@ def run_shell(command: str, directory: Path) -> str:
 
 def played(document: str) -> Iterator[Tuple[Block, List[Tuple[str, str, str]]]]:
     """Run every console block beside the stacks before it; yield it with (command, shown, real output)."""
-    with tempfile.TemporaryDirectory(prefix="minigraph-test-") as name:
+    with temporary_directory() as name:
         directory = Path(name)
         for block in blocks(document):
             if block.file:

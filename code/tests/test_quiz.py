@@ -1,12 +1,11 @@
 """The six quiz questions of the lesson, each answered by the output of a command on a few lines of configuration."""
 from __future__ import annotations
 
-import tempfile
 import unittest
 from typing import Any, Dict, List
 from unittest import mock
 
-from support import main, write
+from support import main, temporary_directory, write
 from test_demo import Said, Sleepless, block, copied, edit, run, started
 
 
@@ -18,7 +17,7 @@ def data(**named: Any) -> Dict[str, Any]:
 
 def asked(content: Any, *commands: str) -> List[Said]:
     """Return what commands say, one after the other, of one configuration."""
-    with tempfile.TemporaryDirectory(prefix="minigraph-test-") as directory:
+    with temporary_directory() as directory:
         write(directory, "main.tf.json", content)
         return [run(directory, *command.split()) for command in commands]
 
@@ -53,7 +52,7 @@ class Check2(unittest.TestCase):
     """Why is the content of config (known after apply) and that of index a literal, though index depends on config?"""
 
     def test_index_uses_only_an_argument_that_is_known_now(self) -> None:
-        with tempfile.TemporaryDirectory() as directory:
+        with temporary_directory() as directory:
             before = run(copied("demo", directory), "plan").out
             edit(directory, "see ${local_file.config.filename}", "see ${local_file.config.id}")
             after = run(directory, "plan").out
@@ -69,7 +68,7 @@ class Check3(unittest.TestCase):
     def test_create_the_new_one_update_the_dependent_destroy_the_old_one(self) -> None:
         stack = data(certificate={"triggers_replace": "1", "lifecycle": {"create_before_destroy": True}},
                      listener="${terraform_data.certificate.id}")
-        with tempfile.TemporaryDirectory() as directory:
+        with temporary_directory() as directory:
             write(directory, "main.tf.json", stack)
             run(directory, "apply")
             edit(directory, '"triggers_replace": "1"', '"triggers_replace": "2"')

@@ -3,12 +3,13 @@
     python3 code/tests/test_readme.py --write     put tables and present output in place, then read the difference
 
 A fence ``json DIRECTORY/main.tf.json`` is written to that file. The ``console`` fences are one session in a shell,
-in a copy of the clone whose pauses are short: a line that begins with ``$ `` is a command, what follows is its
-output, and a line ``...`` stands for lines that are left out.
+in a copy of the clone whose pauses are short, where ``minigraph`` starts compiled: a line that begins with ``$ `` is
+a command, what follows is its output, and a line ``...`` stands for lines that are left out.
 """
 from __future__ import annotations
 
 import os
+import py_compile
 import re
 import shlex
 import shutil
@@ -17,13 +18,13 @@ import sys
 import tempfile
 import unittest
 from pathlib import Path
-from typing import Callable, Dict, Iterable, List, NamedTuple, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Sequence, Tuple
 
-CODE = Path(__file__).resolve().parent.parent
+import cases
+import support
+from support import CODE, main
+
 README = CODE.parent / "README.md"
-sys.path.insert(0, str(CODE))
-import main  # noqa: E402
-
 END_OF_COMMAND = "== end of a command =="
 ELLIPSIS = "..."
 ADJECTIVES = set(main.PET_ADJECTIVES.split())
@@ -69,7 +70,8 @@ def clone(directory: Path, short: bool) -> Dict[str, str]:
     for name in ("code", "home/.local/bin", "bin", "tmp"):
         (directory / name).mkdir(parents=True)
     (directory / "code" / "main.py").symlink_to(CODE / "main.py")
-    (directory / "bin" / "python3").write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    compiled = f'case $1 in */minigraph) shift; exec {shlex.join(cases.program().command)} "$@";; esac'
+    (directory / "bin" / "python3").write_text(f'#!/bin/sh\n{compiled}\nexec "{sys.executable}" "$@"\n')
     (directory / "bin" / "python3").chmod(0o755)
     shutil.copytree(CODE / "tests" / "fixtures", directory / "code" / "fixtures", ignore=shutil.ignore_patterns("*.jsonl"))
     if short:
@@ -204,6 +206,11 @@ def written_anew(document: str) -> str:
 # --------------------------------------------------------------------------------------
 
 
+def load_tests(loader: unittest.TestLoader, tests: unittest.TestSuite, pattern: Any) -> unittest.TestSuite:
+    """Run beside the other files' specs."""
+    return support.beside(tests)
+
+
 class CommandsAndOutput(unittest.TestCase):
     """What the README tells a reader to type works and prints what it shows."""
 
@@ -289,10 +296,11 @@ class AFifthType(unittest.TestCase):
         source = source.replace("PROVIDERS: Dict[str, Provider] = {\n", parts["class"] + "PROVIDERS: Dict[str, Provider] = {\n")
         with tempfile.TemporaryDirectory() as name:
             (Path(name) / "grown.py").write_text(source, encoding="utf-8")
+            grown = py_compile.compile(os.path.join(name, "grown.py"), os.path.join(name, "grown.pyc"), doraise=True)
             (Path(name) / "main.tf.json").write_text(
                 '{"resource": {"null_resource": {"a": {"triggers": {"x": "1"}}},'
                 ' "terraform_data": {"b": {"input": "${null_resource.a.id}"}}}}')
-            said = [subprocess.run([sys.executable, "grown.py", command], cwd=name, stdout=subprocess.PIPE,
+            said = [subprocess.run([sys.executable, "-S", str(grown), command], cwd=name, stdout=subprocess.PIPE,
                                    universal_newlines=True, encoding="utf-8").stdout for command in ("apply", "plan", "destroy")]
         self.assertIn("Resources: 2 added", said[0])
         self.assertIn("No changes.", said[1])
