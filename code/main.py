@@ -2859,6 +2859,15 @@ def state_deps(state: State) -> Deps:
             for address in [*state.objects, *state.deposed]}
 
 
+def deposed_waits(state: State) -> Deps:
+    """Return which deposed objects wait for the destruction of which others, by address.
+
+    As in the real engine, what the current objects need counts, not what the deposed ones once needed.
+    """
+    users = within(invert(state_deps(state)), state.deposed)
+    return {address: found - {address} for address, found in users.items()}
+
+
 def new_uuid() -> str:
     """Return a random UUID (version 4), as lineages and lock ids are."""
     digits = os.urandom(16).hex()
@@ -7685,6 +7694,7 @@ def cmd_graph(context: Setting) -> int:
     """Print a graph as DOT: the resources, all nodes of the configuration, or the steps of a destroy or an apply."""
     options, kind = context.options, context.options["type"]
     graph: Deps = {}
+    deposed: Deps = {}
     explicit: Set[Tuple[str, str]] = set()
     if options["plan"]:
         deps = steps_only(plan_steps(load_plan(context.path(options["plan"]), options["plan"], context.directory)))
@@ -7708,8 +7718,13 @@ def cmd_graph(context: Setting) -> int:
             for address in (*state.objects, *state.deposed):
                 deps.setdefault(address, set())
                 graph.setdefault(address, set())
-    drawn = deps if options["full"] else transitive_reduction(deps)
-    context.view.write(render_dot(drawn, explicit_edges(graph, causes, drawn) if graph else explicit))
+            deposed = deposed_waits(state)
+    if not options["full"]:
+        deps, deposed = transitive_reduction(deps), transitive_reduction(deposed)
+    explicit = explicit_edges(graph, causes, deps) if graph else explicit
+    for address, found in deposed.items():  # one node an address: both edges between two of them may be there
+        deps[address] |= found
+    context.view.write(render_dot(deps, explicit))
     return 0
 
 

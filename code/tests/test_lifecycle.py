@@ -474,6 +474,18 @@ What was done is in the state; run the same command again to go on.
             self.refused("apply")
         self.assertEqual(self.planned(), before)
 
+    def test_the_graph_shows_which_deposed_object_waits_for_which(self) -> None:
+        first = {"lifecycle": {"create_before_destroy": True}}
+        for version in (1, 2):
+            self.stack({DATA: {"a": {"triggers_replace": version, **first}, "u": {"input": "${terraform_data.a.id}"},
+                               "b": {"triggers_replace": "${terraform_data.a.id}", **first}}})
+            with failing(DATA, "delete", times=2):
+                self.run_main("apply")
+        self.assertEqual(self.objects(), {f"{DATA}.a": ["current", "deposed"], f"{DATA}.b": ["current", "deposed"],
+                                          f"{DATA}.u": ["current"]})
+        edges = re.findall(r"terraform_data\.(\w)\" -> \"terraform_data\.(\w)\"( .*)?;", self.done("graph"))
+        self.assertEqual(edges, [("a", "b", ""), ("b", "a", ""), ("u", "a", "")])
+
     def test_destroy_takes_the_current_object_and_the_deposed_one(self) -> None:
         self.version(1)
         self.done("apply")
