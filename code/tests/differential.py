@@ -357,6 +357,12 @@ class Stack:
                 "replace_triggered_by": [self.dice.choice(resources)],
             }
 
+    def drop_triggers(self) -> None:
+        """Take every replace_triggered_by away: what it names may not be there any more."""
+        for node, body in self.bodies.items():
+            if node.startswith("terraform_data."):
+                body.get("lifecycle", {}).pop("replace_triggered_by", None)
+
     def change_local(self) -> None:
         """Write a local anew, or add one."""
         node = f"local.{self.dice.choice(LOCALS)}"
@@ -400,6 +406,7 @@ def moves(dice: random.Random, target: bool = True) -> List[Move]:
                 )
             )
             stack.settled = set()
+            stack.drop_triggers()
         for _ in range(dice.randint(2, 5)):
             stack.edit()
         found.append(Move(stack.config(), "apply", any_args(dice, stack, target)))

@@ -6,7 +6,7 @@ import os
 import random
 import unittest
 from concurrent.futures import ProcessPoolExecutor
-from typing import Any, List, Tuple
+from typing import Any, Iterator, List, Tuple
 
 import cases
 import differential
@@ -43,6 +43,17 @@ class TheGenerator(unittest.TestCase):
 
     def test_a_seed_always_gives_the_same_moves(self) -> None:
         self.assertEqual(differential.moves(random.Random(7)), differential.moves(random.Random(7)))
+
+    def test_nothing_is_triggered_by_what_a_destroy_may_have_taken_away(self) -> None:
+        behind = [after for seed in range(400) for before, after in self.pairs(seed) if before.command == "destroy"]
+        self.assertGreater(len(behind), 20)
+        self.assertEqual([], [move for move in behind if "replace_triggered_by" in str(move.config)])
+
+    @staticmethod
+    def pairs(seed: int) -> Iterator[Tuple[differential.Move, differential.Move]]:
+        """Yield each move of a stack with the one behind it."""
+        moves = differential.moves(random.Random(seed))
+        return zip(moves, moves[1:])
 
     def test_a_stack_shrinks_to_what_still_differs(self) -> None:
         scenario = differential.moves(random.Random(2))
