@@ -4051,25 +4051,29 @@ class Ready:
         from heapq import heappop
         return self.names[heappop(self.heap)]
 
+    def push(self, node: str) -> None:
+        """Put a node among those that can start."""
+        from heapq import heappush
+        heappush(self.heap, self.rank[node])
+
     def release(self, node: str, now: float) -> None:
         """Make ready what waited for a node that is done, and for nothing else."""
-        from heapq import heappush
         for dependent in self.dependents[node]:
             self.waiting[dependent] -= 1
             if not self.waiting[dependent]:
                 self.since[dependent] = now
-                heappush(self.heap, self.rank[dependent])
+                self.push(dependent)
 
 
 def walk(deps: Deps, visit: Callable[[str], Any], parallelism: int = 10, *,
-         prepare: Optional[Callable[[str], bool]] = None, finish: Optional[Callable[[str, Any, Any], None]] = None,
+         prepare: Optional[Callable[[str], Optional[bool]]] = None, finish: Optional[Callable[[str, Any, Any], None]] = None,
          tick: Optional[Callable[[], Optional[float]]] = None, stopped: Callable[[], bool] = lambda: False,
          clock: Optional[Callable[[], float]] = None, weigh: Callable[[str], float] = lambda node: 1) -> WalkResult:
     """Visit every node after all that it needs, at most ``parallelism`` at once, and return what became of each.
 
     ``visit(node)`` runs in a worker and fails by raising. ``prepare(node)`` and ``finish(node, outcome, error)`` run in
-    the calling thread before and after it; False from prepare means that nothing is to be done, an exception fails
-    the node. ``tick()`` runs at every turn and returns the seconds after which it wants to run again. Once
+    the calling thread before and after it; False from prepare means that nothing is to be done, None that the node has to
+    wait until another one has ended, an exception fails the node. ``tick()`` runs at every turn and returns the seconds after which it wants to run again. Once
     ``stopped()`` is true nothing new starts. Among ready nodes the one with the longest chain of dependents goes first,
     each node as long as ``weigh`` says; the smallest name among equals. CycleError where the graph has a loop.
     O((V + E) log V). All bookkeeping belongs to the calling thread.
@@ -4080,6 +4084,7 @@ def walk(deps: Deps, visit: Callable[[str], Any], parallelism: int = 10, *,
     clock = clock or time.monotonic
     ready, result = Ready(deps, weigh, clock()), WalkResult()
     running: Dict[str, float] = {}  # node -> when it started
+    put_off: List[str] = []
     outcomes: queue.SimpleQueue[Tuple[str, Any, Optional[BaseException]]] = queue.SimpleQueue()
 
     def work(node: str) -> None:
@@ -4097,6 +4102,9 @@ def walk(deps: Deps, visit: Callable[[str], Any], parallelism: int = 10, *,
             return
         if needed:
             pool.submit(work, node)
+        elif needed is None:
+            del running[node]
+            put_off.append(node)
         else:
             end(node, None)
 
@@ -4125,6 +4133,8 @@ def walk(deps: Deps, visit: Callable[[str], Any], parallelism: int = 10, *,
             except Exception as found:
                 error = error or found
             end(node, error)
+            while put_off:
+                ready.push(put_off.pop())
     name_skipped(result, deps, ready.dependents)
     return result
 
@@ -4151,7 +4161,7 @@ class Runtime(NamedTuple):
     sleep: Callable[[float], None]  # an interrupt ends it with an exception, which providers let pass
     now: Callable[[], float]  # since the epoch
     directory: str = ""  # relative file names start here; "" is the working directory
-    keep: FrozenSet[str] = frozenset()  # ``real_path`` of the files that other objects own: never removed
+    shared: bool = False  # other objects own the same file: it stays where one is destroyed, and is made anew for one
 
 
 class Provider:
@@ -4203,6 +4213,8 @@ class LocalFile(Provider):
             parent = os.path.normpath(os.path.dirname(filename))
             make_directories(parent, int(planned["directory_permission"], 8), runtime)
             doing = "writing the file"
+            if runtime.shared and os.path.isfile(located(filename, runtime.directory)):  # with the mode of another object
+                attempt("remove", filename, os.unlink, located(filename, runtime.directory))
             write_file(filename, content, int(planned["file_permission"], 8), runtime)
         except OSError as error:
             raise file_failure("Create", doing, error) from None
@@ -4214,10 +4226,14 @@ class LocalFile(Provider):
         The real provider ignores every failure here; this one says what it could not remove.
         """
         filename = prior.get("filename") or ""
-        if runtime.keep and real_path(filename, runtime.directory) in runtime.keep:
+        if runtime.shared:
             return
         try:
-            if sha1_of(read_file(filename, runtime)) == prior.get("id"):
+            try:
+                written = sha1_of(read_file(filename, runtime)) == prior.get("id")
+            except PermissionError:  # one may remove what one may not read
+                written = True
+            if written:
                 attempt("remove", filename, os.unlink, located(filename, runtime.directory))
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
             return
@@ -5062,11 +5078,16 @@ def recorded_dependencies(plan: Plan, state: State) -> Dict[str, Tuple[str, ...]
 
 
 class Task(NamedTuple):
-    """A step that was started: its journal entry, the provider call, the object as planned (or about to go)."""
+    """A step that was started: its journal entry, the provider call, the object as planned (or about to go).
+
+    ``path``: the file that the object owns, or "".
+    """
 
     entry: Entry
-    call: Callable[[], Optional[Dict[str, Value]]]
+    call: Callable[[Runtime], Optional[Dict[str, Value]]]
     instance: Instance
+    path: str = ""
+    shared: bool = False  # whether other objects own that file
 
 
 class Apply:
@@ -5086,7 +5107,8 @@ class Apply:
         self.recorded: Dict[str, Tuple[str, ...]] = {}
         self.new_keys: Dict[str, str] = {}
         self.tasks: Dict[str, Task] = {}
-        self.owners: Dict[str, int] = {}
+        self.owners: Dict[str, int] = {}  # how many objects own each file
+        self.busy: Set[str] = set()  # the files of running steps
         self.errors: List[Diagnostic] = []  # in the order in which they came
         self.counts = {"create": 0, "update": 0, "delete": 0}
         self.walked = WalkResult()
@@ -5111,7 +5133,7 @@ class Apply:
                 raise StateError("The journal cannot be written", f"{path}: {reason_of(error)}. Nothing was done:"
                                  " without it, a crash could lose what a step made.") from None
         try:
-            self.walked = walk(self.graph.deps, lambda node: self.tasks[node].call(), parallelism, prepare=self.prepare,
+            self.walked = walk(self.graph.deps, self.work, parallelism, prepare=self.prepare,
                                finish=self.finish, tick=self.tick, weigh=self.weigh,
                                stopped=lambda: self.stop.event.is_set() or self.broken is not None)
             self.store_outputs()
@@ -5127,6 +5149,11 @@ class Apply:
                                           " apply or destroy brings it up to date."))
         self.errors = placed(self.errors, self.plan.config.sources)
         return self
+
+    def work(self, node: str) -> Optional[Dict[str, Value]]:
+        """Call the provider, in a worker."""
+        task = self.tasks[node]
+        return task.call(self.runtime._replace(shared=True) if task.shared else self.runtime)
 
     def weigh(self, node: str) -> float:
         """Return the seconds that a step is planned to sleep, and a little for any other: long chains go first."""
@@ -5156,21 +5183,26 @@ class Apply:
         state.index_users()
         for found in [state.objects, *state.deposed.values()]:
             for instance in found.values():
-                self.own(instance, 1)
+                self.own(self.owned_path(instance), 1)
         for name in [name for name in values if name.startswith("local.") and not is_known(unmarked(values[name])[0])]:
             del values[name]
 
-    def own(self, instance: Instance, number: int) -> int:
-        """Return how many objects own the file of an object, with ``number`` more: the destroy of one keeps it then."""
+    def owned_path(self, instance: Instance) -> str:
+        """Return the real path of the file that an object owns, or ""."""
         filename = instance.attributes.get("filename")
-        if not isinstance(filename, str):
-            return 0
-        path = os.path.abspath(os.path.join(self.runtime.directory, filename))
-        self.owners[path] = self.owners.get(path, 0) + number
-        return self.owners[path]
+        return real_path(filename, self.runtime.directory) if isinstance(filename, str) else ""
 
-    def prepare(self, node: str) -> bool:
-        """Decide what a step has to do, tell and journal its start; False where nothing is to be done."""
+    def own(self, path: str, number: int) -> int:
+        """Return how many objects own a file, with ``number`` more from now on."""
+        if path:
+            self.owners[path] = self.owners.get(path, 0) + number
+        return self.owners.get(path, 0)
+
+    def prepare(self, node: str) -> Optional[bool]:
+        """Decide what a step has to do, tell and journal its start; False where nothing is to be done.
+
+        None where another step is busy with the same file: of two objects that own it, one goes and one comes.
+        """
         step = self.graph.steps.get(node)
         if step is None:
             return False
@@ -5181,11 +5213,16 @@ class Apply:
             raise
         if task is None:
             return False
+        path = self.owned_path(task.instance)
+        if path in self.busy:
+            return None
         self.keep_entry(task.entry)
-        if task.entry.verb == "create":
-            self.own(task.instance, 1)
+        if path:
+            self.busy.add(path)
+        more = {"create": 1, "delete": -1}.get(task.entry.verb, 0)
+        others = self.own(path, more) - (more >= 0)
         record(self.state, task.entry)
-        self.tasks[node] = task
+        self.tasks[node] = task._replace(path=path, shared=others > 0)
         now = self.clock()
         self.marks.append((now + 10, node, now))
         self.emit("apply_start", entry=task.entry, instance=task.instance)
@@ -5203,17 +5240,15 @@ class Apply:
 
     def destroy_task(self, step: Step) -> Optional[Task]:
         """Return what a destroy step does; an object that is gone already needs nothing."""
-        change, address, runtime = step.change, step.change.address, self.runtime
+        change, address = step.change, step.change.address
         replaces = change.verb == "replace"
         key = self.new_keys.get(address, "") if replaces and change.create_before_destroy else change.deposed
         instance = self.state.deposed.get(address, {}).get(key) if key else self.state.objects.get(address)
         if instance is None or (is_late(step) and not key and replaces):
             return None
         attributes, provider = instance.attributes, PROVIDERS[instance.type]
-        if self.own(instance, 0) > 1:
-            runtime = runtime._replace(keep=frozenset((real_path(attributes["filename"], runtime.directory),)))
         return Task(Entry("start", step.name, address, "delete", key, returns=replaces),
-                    lambda: provider.delete(attributes, runtime), instance)
+                    lambda runtime: provider.delete(attributes, runtime), instance)
 
     def apply_task(self, step: Step) -> Optional[Task]:
         """Return what a create or update step does, from arguments that are all known now.
@@ -5239,7 +5274,7 @@ class Apply:
             raise MinigraphError(Diagnostic("Planned update turned into a replacement", f"Now that all values are known,"
                                             f" {planned.reason}, which the plan could not see. Plan and apply again.",
                                             resource.spot, address=address))
-        attributes, runtime, provider = planned.after or {}, self.runtime, PROVIDERS[resource.type]
+        attributes, provider = planned.after or {}, PROVIDERS[resource.type]
         instance = Instance(  # as the step will leave it, with what its provider computes still unknown
             resource.type, attributes, False, self.recorded.get(address, ()),
             address in self.plan.create_before_destroy, planned.after_sensitive,
@@ -5248,7 +5283,7 @@ class Apply:
         entry = Entry("start", step.name, address, "create")
         if prior is not None:
             before = prior.attributes
-            return Task(entry._replace(verb="update"), lambda: provider.update(before, attributes, runtime), instance)
+            return Task(entry._replace(verb="update"), lambda runtime: provider.update(before, attributes, runtime), instance)
         if old is not None and change.create_before_destroy:
             key = os.urandom(4).hex()
             while key in self.state.deposed.get(address, ()):
@@ -5258,7 +5293,7 @@ class Apply:
         if type(provider).recover is not Provider.recover:  # it leaves traces outside the state to compare with
             known = {name: None if isinstance(value, Unknown) else value for name, value in attributes.items()}
             entry = entry._replace(instance=instance._replace(attributes=known))
-        return Task(entry, lambda: provider.create(attributes, runtime), instance)
+        return Task(entry, lambda runtime: provider.create(attributes, runtime), instance)
 
     def finish(self, node: str, outcome: Any, error: Optional[BaseException]) -> None:
         """Record how a step ended: in the state, in the journal, for the user."""
@@ -5270,8 +5305,9 @@ class Apply:
             instance = instance._replace(attributes=left, tainted=error is not None and creates)
             entry = entry._replace(instance=instance)
             self.remember(entry.address, instance)
-        elif creates or deletes and error is None:
-            self.own(instance, -1)
+        elif creates or deletes and error is not None:  # not made after all, or not gone
+            self.own(task.path, 1 if deletes else -1)
+        self.busy.discard(task.path)
         record(self.state, entry)
         self.keep_entry(entry)
         self.unwritten = True

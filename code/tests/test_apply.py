@@ -7,6 +7,7 @@ import io
 import os
 import re
 import threading
+import threading
 import unittest
 from typing import Any, Dict, List, NamedTuple, Optional
 from unittest import mock
@@ -381,6 +382,61 @@ class Deposed(InDirectory):
         self.apply(files(a=file("one", "same", lifecycle=FIRST)))
         self.apply(None, "-replace=local_file.a")
         self.assertEqual({"same.txt": "one"}, self.files())
+
+
+class Dawdling(LocalFile):
+    """A local_file whose delete gives a create the time to come in between."""
+
+    def __init__(self) -> None:
+        self.created = threading.Event()
+
+    def create(self, planned: Attributes, runtime: Runtime) -> Attributes:
+        """Create, and say so."""
+        made = super().create(planned, runtime)
+        self.created.set()
+        return made
+
+    def delete(self, prior: Attributes, runtime: Runtime) -> None:
+        """Delete a little later."""
+        self.created.wait(0.1)
+        super().delete(prior, runtime)
+
+
+class OneFileOfSeveralObjects(InDirectory):
+    """A file stays as long as one object owns it, whatever steps run at once, and goes with the last one."""
+
+    def modes(self) -> Dict[str, str]:
+        """Return the permissions of the files."""
+        return {name: oct(os.stat(os.path.join(self.directory, name)).st_mode & 0o777) for name in self.files()}
+
+    def test_an_object_that_takes_over_the_file_of_another_has_it_in_the_end(self) -> None:
+        for before, after in (({"a": ("one", "x")}, {"b": ("one", "x")}), ({"b": ("one", "x")}, {"a": ("two", "x")}),
+                              ({"a": ("one", "x"), "b": ("two", "y")}, {"a": ("one", "y"), "b": ("two", "x")})):
+            for stack in (before, after):
+                ended = self.apply(files(**{name: file(*given) for name, given in stack.items()}), provider=Dawdling())
+                self.assertEqual((0, {f"{name}.txt": content for content, name in stack.values()}), (ended.status, self.files()))
+                self.assertIn("No changes.", self.run_main("plan").stdout)
+            self.run_main("destroy")
+
+    def test_the_last_destroy_removes_it(self) -> None:
+        self.apply(files(a=file("one", "same"), b=file("one", "same")))
+        self.run_main("destroy", "-target=local_file.a")
+        self.assertEqual(({"b": ""}, {"same.txt": "one"}), (self.objects(), self.files()))
+        self.apply()
+        self.run_main("destroy")
+        self.assertEqual(({}, {}), (self.objects(), self.files()))
+
+    def test_a_destroy_that_failed_still_owns_it(self) -> None:
+        self.apply(files(a=file("one", "same"), b=file("one", "same")))
+        write(self.directory, "main.tf.json", {})
+        ended = self.apply(provider=Flaky(delete="one"))
+        self.assertEqual((1, 1, {"same.txt": "one"}), (ended.status, len(self.objects()), self.files()))
+
+    def test_one_made_before_the_old_one_goes_has_its_own_permissions(self) -> None:
+        for mode in ("0644", "0600"):
+            self.apply(files(a=file("one", "same", file_permission=mode, lifecycle=FIRST)))
+        self.assertEqual({"same.txt": "0o600"}, self.modes())
+        self.assertIn("No changes.", self.run_main("plan").stdout)
 
 
 class UpdateThatIsNone(InDirectory):

@@ -14,7 +14,7 @@ import unicodedata
 import unittest
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Callable, Dict, FrozenSet, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 from unittest import mock
 
 TESTS = Path(__file__).resolve().parent
@@ -329,8 +329,8 @@ class FileReading(InDirectory):
 class FileRemoval(InDirectory):
     """A delete removes what the state says was written, and nothing else."""
 
-    def delete(self, attributes: Attributes, keep: FrozenSet[str] = frozenset()) -> None:
-        PROVIDERS["local_file"].delete(attributes, self.runtime._replace(keep=keep))
+    def delete(self, attributes: Attributes, shared: bool = False) -> None:
+        PROVIDERS["local_file"].delete(attributes, self.runtime._replace(shared=shared))
 
     def test_the_file_goes_and_its_directory_stays(self) -> None:
         self.delete(self.file("d/o.txt"))
@@ -370,13 +370,20 @@ class FileRemoval(InDirectory):
 
     def test_a_file_that_another_object_owns_stays(self) -> None:
         made = self.file("d/o.txt")
-        os.symlink("d", self.path("alias"))
-        owned = frozenset([main.real_path("alias/../d/./o.txt", self.directory)])
-        self.assertEqual(owned, frozenset([main.real_path("alias/o.txt", self.directory)]))
-        self.delete(made, owned)
+        self.delete(made, shared=True)
         self.assertEqual(self.content("d/o.txt"), b"x")
-        self.delete(made, frozenset([self.path("d/other.txt")]))
-        self.assertFalse(os.path.exists(self.path("d/o.txt")))
+
+    def test_a_file_has_one_name_whatever_leads_to_it(self) -> None:
+        self.file("d/o.txt")
+        os.symlink("d", self.path("alias"))
+        self.assertEqual({main.real_path(name, self.directory) for name in ("alias/../d/./o.txt", "alias/o.txt", "d/o.txt")},
+                         {os.path.realpath(self.path("d/o.txt"))})
+
+    def test_a_file_that_may_not_be_read_may_be_removed(self) -> None:
+        made = self.file()
+        with mock.patch.object(main, "read_file", side_effect=PermissionError(13, "open o.txt: permission denied")):
+            self.delete(made)
+        self.assertEqual(os.listdir(self.directory), [])
 
     def test_what_cannot_be_removed_is_an_error(self) -> None:
         made = self.file()

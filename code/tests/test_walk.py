@@ -183,6 +183,27 @@ class OneCoordinator(unittest.TestCase):
         result = main.walk(deps("a>junction, junction>b"), visited.append, 1, prepare=lambda node: node != "junction")
         self.assertEqual((["b", "a"], ["b", "junction", "a"]), (visited, result.completed))
 
+    def test_none_from_prepare_puts_a_node_off_until_another_has_ended(self) -> None:
+        running: Set[str] = set()
+        asked: List[str] = []
+
+        def prepare(node: str) -> Optional[bool]:
+            asked.append(node)
+            if running:
+                return None
+            running.add(node)
+            return True
+        result = main.walk(deps("a, b, c, d>a"), failing("c"), prepare=prepare,
+                           finish=lambda node, outcome, error: running.remove(node))
+        self.assertEqual((["a", "b", "d"], {"c": "c broke"}), (sorted(result.completed), result.failed))
+        self.assertEqual(["a", "b", "c"], asked[:3])
+
+    def test_a_node_that_was_put_off_does_not_start_once_the_walk_is_stopped(self) -> None:
+        ended: List[str] = []
+        result = main.walk(deps("a, b"), failing(), prepare=lambda node: True if node == "a" else None,
+                           finish=lambda node, outcome, error: ended.append(node), stopped=lambda: bool(ended))
+        self.assertEqual((["a"], ["b"]), (result.completed, result.unstarted))
+
     def test_a_tick_that_wants_to_run_again_is_called_while_nothing_ends(self) -> None:
         ticks: List[int] = []
         enough = threading.Event()
