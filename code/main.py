@@ -34,7 +34,7 @@ import re
 from json.encoder import JSONEncoder, encode_basestring  # a string as JSON, non-ASCII characters as they are
 from decimal import Context, Decimal
 from typing import (
-    Any, Callable, Dict, FrozenSet, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple,
+    Any, Callable, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple,
     Union)
 
 # ======================================================================================
@@ -163,6 +163,11 @@ class Sensitive(NamedTuple):
     value: Value
 
 
+def untyped(value: Value) -> Value:
+    """Return None for a null of any type, other values as they are."""
+    return None if type(value) is Typed and value.value is None else value
+
+
 def is_known(value: Value) -> bool:
     """Return whether nothing inside the value is unknown."""
     if isinstance(value, dict):
@@ -289,17 +294,23 @@ SCHEMAS: Dict[str, Schema] = {
 }
 
 
+def kind_of(value: Value) -> Value:
+    """Return the type of an unknown or of a typed null, None where nothing is known of it."""
+    kind = value.type if isinstance(value, (Unknown, Typed)) else None
+    return None if kind == "dynamic" else kind
+
+
 def to_string(value: Value) -> Value:
     """Return a string, null or unknown; numbers become exact decimals, booleans words; ValueError else."""
-    if value is None or isinstance(value, (str, Unknown)):
+    if value is None or isinstance(value, str):
         return value
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (int, Decimal)):
         return number_text(value)
-    if isinstance(value, Typed) and value.value is None:
-        return None
-    raise ValueError("string required.")
+    if isinstance(kind_of(value), list) or not isinstance(untyped(value), (Unknown, type(None))):
+        raise ValueError("string required.")
+    return untyped(value)
 
 
 DECIMAL = r"[+-]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,9})?|[iI]nf)"
@@ -314,18 +325,22 @@ def to_number(value: Value) -> Value:
     if isinstance(value, Decimal):
         small = value.is_finite() and value.adjusted() < 20
         return int(value) if small and value == value.to_integral_value() else value
-    if value is None or type(value) is int or isinstance(value, Unknown):
+    if value is None or type(value) is int:
         return value
-    if isinstance(value, Typed) and value.value is None:
-        return None
-    raise ValueError("number required.")
+    if kind_of(value) not in (None, "number", "string") or not isinstance(untyped(value), (Unknown, type(None))):
+        raise ValueError("number required.")
+    return untyped(value)
 
 
 def to_map(value: Value) -> Value:
     """Return a Map of strings, null or unknown; null and unknown elements stay; ValueError else."""
-    if isinstance(value, Typed):
-        value = value.value
+    kind = kind_of(value)
+    value = value.value if isinstance(value, Typed) else value
     if value is None or isinstance(value, Unknown):
+        if kind is not None and kind[0] not in ("map", "object"):
+            raise ValueError("map of string required.")
+        if kind is not None and kind[0] == "object":  # what is known of its elements must do
+            to_map({key: Unknown(None, item) for key, item in kind[1].items()})
         return value
     if not isinstance(value, dict):
         raise ValueError("map of string required.")
@@ -336,6 +351,17 @@ def to_map(value: Value) -> Value:
         except ValueError as error:
             raise ValueError(f'element "{key}": {error}') from None
     return result
+
+
+NULLS: Dict[str, Attributes] = {  # what an attribute that is null is to an expression
+    name: {key: Typed(None, ["map", "string"] if kind == "map" else kind)
+           for key, kind in schema.kinds.items() if kind != "dynamic"} for name, schema in SCHEMAS.items()}
+
+
+def seen(type_name: str, attributes: Attributes) -> Attributes:
+    """Return an object's attributes as expressions see them: a null has the type of its attribute."""
+    nulls = {name: null for name, null in NULLS[type_name].items() if attributes.get(name, "") is None}
+    return {**attributes, **nulls} if nulls else attributes
 
 
 CONVERSIONS: Dict[str, Callable[[Value], Value]] = {
@@ -2707,7 +2733,7 @@ def decode(value: Value, kind: Value) -> Value:
         if kind[0] == "object" and kind[1].keys() == value.keys():
             return {key: decode(value[key], kind[1][key]) for key in value}
         if kind == ["map", "string"]:
-            return Map({key: decode(item, "string") for key, item in value.items()})
+            return Map({key: None if item is None else decode(item, "string") for key, item in value.items()})
         if kind[0] in ("map", "list", "set"):
             return Typed(value, kind)
     raise ValueError(f"{value!r} is not of the type {kind!r}")
@@ -2929,7 +2955,7 @@ def follow(value: Value, steps: Sequence[Union[str, int]], text: str) -> Value:
             continue
         value = plain(value) if isinstance(value, Typed) else value
         if isinstance(value, dict) and str(step) in value:
-            value = value[str(step)]
+            value = Typed(None, "string") if type(value) is Map and value[str(step)] is None else value[str(step)]
         elif isinstance(value, list) and str(step).isdigit() and int(step) < len(value):
             value = value[int(step)]
         else:
@@ -3052,6 +3078,7 @@ class Evaluator:
                                           "Cannot use this expression as an object key: string required.")
                     unknown = unknown or Unknown(key.origin)
                     continue
+                key = untyped(key)
                 if key is None or isinstance(key, (list, dict)):
                     article = "a null value" if key is None else f"a{'n' * isinstance(key, dict)} {describe(key)}"
                     raise ConfigError("Invalid object key expression", f"Can't use {article} as an object key.")
@@ -3156,8 +3183,8 @@ def with_unknown_computed(address: str, type_name: str, args: Dict[str, Value],
         if before and name in schema.stable:
             attributes[name] = before[name]
         else:
-            empty = name == "output" and copied is None and not before
-            attributes[name] = None if empty else unknown_attribute(address, type_name, name, copied)
+            empty = name == "output" and untyped(copied) is None and not before
+            attributes[name] = copied if empty else unknown_attribute(address, type_name, name, copied)
     return dict(sorted(attributes.items()))
 
 
@@ -3571,7 +3598,7 @@ def plan_node(plan: Plan, address: str, planned: Dict[str, Change]) -> Change:
                            address in plan.options.replaces, is_triggered(resource, planned, prior is None), paths)
     if change.verb == "replace":  # ignore_changes may prevent a replacement; a new object is made from all that is written
         change = change._replace(after=with_unknown_computed(address, resource.type, given))
-    plan.evaluator.values[address] = change.after
+    plan.evaluator.values[address] = seen(resource.type, change.after or {})
     if change.after_sensitive:
         plan.evaluator.marks[address] = change.after_sensitive
     return change
@@ -3644,8 +3671,13 @@ def attributes_used(config: Config, values: List[Value]) -> Set[Tuple[str, Path]
     return found
 
 
+def as_output(value: Value) -> Value:
+    """Return a value as an output stores it: no null has a type there, and no zero a sign."""
+    return untyped(unsigned_zeros(value))
+
+
 def unsigned_zeros(value: Value) -> Value:
-    """Return a value with 0 for -0, as outputs are stored (a resource keeps the sign)."""
+    """Return a value with 0 for -0 (a resource keeps the sign)."""
     if isinstance(value, Decimal):
         return value or 0
     if isinstance(value, list):
@@ -3659,7 +3691,7 @@ def plan_output(plan: Plan, name: str) -> OutputChange:
     """Return the change of one root output; the refreshed state holds it from now on, if it is known."""
     output = plan.config.outputs[name]
     after, paths = unmarked(evaluate_value(plan.config, plan.evaluator, f"output.{name}"))
-    after = unsigned_zeros(after)
+    after = as_output(after)
     if paths and not output.sensitive:
         raise ConfigError(Diagnostic("Output refers to sensitive values", "To reduce the risk of accidentally exporting"
                                      " sensitive data that was intended to be only internal, minigraph requires that any root"
@@ -3722,7 +3754,7 @@ def show_refreshed(plan: Plan, deps: Deps) -> None:
         resource, instance = plan.config.resources.get(address), plan.prior.objects.get(address)
         try:
             if resource is not None and instance is not None:
-                plan.evaluator.values[address] = instance.attributes
+                plan.evaluator.values[address] = seen(resource.type, instance.attributes)
                 if instance.sensitive:
                     plan.evaluator.marks[address] = instance.sensitive
                 plan.changes.append(Change(address, resource.type, "noop", "", instance.attributes, instance.attributes))
@@ -5325,7 +5357,7 @@ class Apply:
 
     def remember(self, address: str, instance: Instance) -> None:
         """Make an object's attributes known to the expressions that refer to it."""
-        self.evaluator.values[address] = instance.attributes
+        self.evaluator.values[address] = seen(instance.type, instance.attributes)
         if instance.sensitive:
             self.evaluator.marks[address] = instance.sensitive
 
@@ -5384,7 +5416,7 @@ class Apply:
                 try:
                     settle_locals(self.plan, self.evaluator, f"output.{name}")
                     after = unmarked(evaluate_value(self.plan.config, self.evaluator, f"output.{name}"))[0]
-                    after = unsigned_zeros(after)
+                    after = as_output(after)
                 except (MinigraphError, KeyError):
                     continue
             self.state.set_output(name, after, change.sensitive_after)
@@ -5847,8 +5879,8 @@ def compare_attributes(
     """
     parts: Dict[str, Diff] = {}
     for name in sorted({*before, *after}):
-        left = ABSENT if before.get(name) in (None, "") else before[name]
-        right = ABSENT if after.get(name) in (None, "") else after[name]
+        left = ABSENT if untyped(before.get(name)) in (None, "") else before[name]
+        right = ABSENT if untyped(after.get(name)) in (None, "") else after[name]
         if left is ABSENT and right is ABSENT:
             continue
         diff, dynamic = compare(left, right), is_dynamic(change.type, name)
@@ -5905,7 +5937,7 @@ def one_sided_lines(type_name: str, attributes: Dict[str, Value], style: Style, 
 
     Through ``compare_attributes`` and ``member_lines`` a plan of 100,000 would take 2.7 s for 0.8 s.
     """
-    shown = sorted([name for name, value in attributes.items() if value is not None and value != ""])
+    shown = sorted([name for name, value in attributes.items() if untyped(value) is not None and value != ""])
     start, width, suffix = style.start(action, 1), max(map(len, shown), default=0), null_suffix(action, style)
     lines = []
     for name in shown:
@@ -6141,14 +6173,15 @@ def console_value(value: Value, indent: int = 0) -> str:
     if type(value) is Sensitive:
         return "(sensitive value)"
     if value is None:
-        return f"to{kind}(null)" if kind in ("string", "number", "bool") else "null"
+        whole = "" if isinstance(kind, str) else f" /* of {kind[1]} */"
+        return "null" if kind == "dynamic" or kind[0] in ("tuple", "object") else f"to{kind[0] if whole else kind}(null){whole}"
     if isinstance(value, str):
         return console_lines(value, indent) if "\n" in value else go_quoted(value)
     if not isinstance(value, (dict, list)):
         return scalar_text(value, PLAIN)
     pad = "\n" + " " * (indent + 2)
     if isinstance(value, dict):
-        content = "".join(f"{pad}{console_value(name, indent + 2)} = {console_value(value[name], indent + 2)}"
+        content = "".join(f"{pad}{console_value(name, indent + 2)} = {console_value(follow(value, [name], name), indent + 2)}"
                           for name in sorted(value))
     else:
         content = "".join(f"{pad}{console_value(item, indent + 2)}," for item in value)
@@ -6764,7 +6797,7 @@ def plan_of(document: Dict[str, Value], directory: str, shown: str) -> Plan:
     plan.errors = [Diagnostic(summary) for summary in document["errors"]]
     for change in plan.changes:
         if change.after is not None and not change.deposed:
-            plan.evaluator.values[change.address] = change.after
+            plan.evaluator.values[change.address] = seen(change.type, change.after)
             if change.after_sensitive:
                 plan.evaluator.marks[change.address] = change.after_sensitive
     return plan

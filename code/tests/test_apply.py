@@ -7,7 +7,6 @@ import io
 import os
 import re
 import threading
-import threading
 import unittest
 from typing import Any, Dict, List, NamedTuple, Optional
 from unittest import mock

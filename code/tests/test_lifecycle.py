@@ -583,6 +583,70 @@ class Refresh(InStack):
         self.assertIn("# local_file.b will be created", ran.out)
 
 
+class TypedNulls(InStack):
+    """A null has the type of its attribute; recorded with terraform 1.11.4, from variables of these types."""
+
+    def recorded(self, name: str, attribute: str = "input") -> Any:
+        """Return an attribute as the state file holds it."""
+        entry, = [entry for entry in self.state()["resources"] if entry["name"] == name]
+        return entry["instances"][0]["attributes"][attribute]
+
+    def test_the_state_says_of_what_type_a_null_is(self) -> None:
+        self.stack({"random_pet": {"p": {"keepers": {"a": None, "b": "x"}}, "n": {}}, DATA: {
+            "q": {"input": "${random_pet.p.prefix}"}, "e": {"input": "${random_pet.p.keepers[\"a\"]}"},
+            "t": {"triggers_replace": ["${random_pet.p.prefix}", "${random_pet.n.keepers}"]}, "u": {"input": "${random_pet.p.keepers}"},
+            "w": {"input": "${terraform_data.q}"}, "x": {"triggers_replace": "${random_pet.n}"}}},
+            output={"o": {"value": "${random_pet.p.keepers}"}, "r": {"value": "${terraform_data.q.input}"},
+                    "p": {"value": ["${random_pet.p.prefix}", "${random_pet.n.keepers}"]}})
+        out = self.done("apply")
+        self.assertIn("""
+  # terraform_data.q will be created
+  + resource "terraform_data" "q" {
+      + id = (known after apply)
+    }
+""", out)
+        null = {"value": None, "type": "string"}
+        self.assertEqual((self.recorded("q"), self.recorded("q", "output"), self.recorded("e")), (null, null, null))
+        self.assertEqual(self.recorded("t", "triggers_replace"),
+                         {"value": [None, None], "type": ["tuple", ["string", ["map", "string"]]]})
+        self.assertEqual(self.recorded("u"), {"value": {"a": None, "b": "x"}, "type": ["map", "string"]})
+        self.assertEqual(self.recorded("w")["type"], ["object", {
+            "id": "string", "input": "string", "output": "string", "triggers_replace": "dynamic"}])
+        self.assertEqual(self.recorded("x", "triggers_replace")["type"], ["object", {
+            "id": "string", "keepers": ["map", "string"], "length": "number", "prefix": "string", "separator": "string"}])
+        self.assertEqual(self.state()["outputs"], {
+            "o": {"value": {"a": None, "b": "x"}, "type": ["map", "string"]},
+            "p": {"value": [None, None], "type": ["tuple", ["string", ["map", "string"]]]}})
+        self.assertEqual(self.run_main("plan", "-detailed-exitcode").status, 0)
+        self.assertEqual(self.done("output"), """\
+o = tomap({
+  "a" = tostring(null)
+  "b" = "x"
+})
+p = [
+  tostring(null),
+  tomap(null) /* of string */,
+]
+""")
+
+    def test_a_null_of_another_type_is_another_value(self) -> None:
+        self.stack({"random_pet": {"p": {}}, DATA: {"q": {"input": "${random_pet.p.prefix}"}}})
+        self.done("apply")
+        self.stack({"random_pet": {"p": {}}, DATA: {"q": {"input": "${random_pet.p.keepers}"}}})
+        self.assertEqual(self.planned(), ["terraform_data.q will be updated in-place"])
+
+    def test_arguments_take_it_as_not_set(self) -> None:
+        self.stack({"random_pet": {"p": {}, "q": {"prefix": "${random_pet.p.prefix}", "keepers": "${random_pet.p.keepers}"}},
+                    "local_file": {"f": {"filename": "f", "content": "x", "source": "${random_pet.p.prefix}"}}})
+        self.done("apply")
+        self.assertEqual(self.planned(), [])
+
+    def test_it_is_no_part_of_a_text_and_no_key(self) -> None:
+        for value in ("x${random_pet.p.prefix}", {"${random_pet.p.prefix}": 1}):
+            self.stack({"random_pet": {"p": {}}, DATA: {"q": {"input": value}}})
+            self.assertIn("null", self.refused("plan"))
+
+
 class PlanningErrors(InStack):
     def test_what_could_be_planned_is_shown_and_then_the_errors(self) -> None:
         self.stack({DATA: {"good": {"input": {"x": 1}}, "bad": {"input": "${terraform_data.good.input.zz}"},

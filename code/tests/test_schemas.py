@@ -75,7 +75,7 @@ class Defaults(unittest.TestCase):
 
     def test_a_typed_null_takes_the_default_too(self) -> None:
         null = Typed(None, "string")
-        self.assertEqual(converted("random_pet", separator=null, length=null, keepers=null)["length"], 2)
+        self.assertEqual(converted("random_pet", separator=null, length=null, keepers=Typed(None, ["map", "string"]))["length"], 2)
 
     def test_an_empty_string_is_not_null(self) -> None:
         self.assertEqual(converted("random_pet", separator="", prefix="")["separator"], "")
@@ -167,6 +167,42 @@ class Maps(unittest.TestCase):
 
     def test_a_wholly_unknown_map_passes(self) -> None:
         self.assertIs(converted("random_pet", keepers=UNKNOWN)["keepers"], UNKNOWN)
+
+
+class TypesOfUnknowns(unittest.TestCase):
+    """What is known of the type of an unknown, or of a null, is checked before anything runs."""
+
+    PAIR = ["tuple", ["string", "string"]]
+
+    def of(self, kind: Any) -> List[Any]:
+        """Return an unknown and a null of a type."""
+        return [main.Unknown(None, kind), Typed(None, kind)]
+
+    def test_a_type_that_converts_passes(self) -> None:
+        for kind in ("string", "number", "bool", "dynamic", None):
+            for value in self.of(kind):
+                self.assertEqual(refused("local_file", filename="f", content="c", file_permission=value), [])
+        for kind in ("string", "number", "dynamic"):
+            self.assertEqual(refused("random_pet", length=main.Unknown(None, kind)), [])
+        for kind in (["map", "string"], ["object", {"a": "bool", "b": "dynamic"}], "dynamic"):
+            self.assertEqual(refused("random_pet", keepers=main.Unknown(None, kind)), [])
+
+    def test_a_type_that_does_not_convert_is_refused_in_the_words_for_a_known_value(self) -> None:
+        for kind in (self.PAIR, ["object", {}], ["map", "string"]):
+            for value in self.of(kind):
+                self.assertEqual(refused("random_pet", prefix=value), wrong_type("prefix", "string required."))
+        for kind in ("bool", self.PAIR):
+            for value in self.of(kind):
+                self.assertEqual(refused("random_pet", length=value), wrong_type("length", "number required."))
+        for kind in ("string", "bool", self.PAIR):
+            for value in self.of(kind):
+                self.assertEqual(refused("random_pet", keepers=value), wrong_type("keepers", "map of string required."))
+        for value in self.of(["object", {"a": "string", "b": self.PAIR}]):
+            self.assertEqual(refused("random_pet", keepers=value), wrong_type("keepers", 'element "b": string required.'))
+
+    def test_a_null_of_the_wrong_type_inside_a_map_is_refused(self) -> None:
+        self.assertEqual(refused("random_pet", keepers={"a": Typed(None, ["map", "string"])}),
+                         wrong_type("keepers", 'element "a": string required.'))
 
 
 class Dynamic(unittest.TestCase):
