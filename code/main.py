@@ -1230,7 +1230,7 @@ class Lifecycle(NamedTuple):
 
     create_before_destroy: Optional[bool] = None
     prevent_destroy: Optional[bool] = None
-    ignore_changes: Union[None, str, List[Path]] = None
+    ignore_changes: Union[None, str, List[Steps]] = None
     replace_triggered_by: List[Reference] = []
     spots: Dict[str, Spot] = {}
 
@@ -1617,16 +1617,16 @@ def literal_bool(body: Body, name: str, reading: Reading) -> Optional[bool]:
     return None
 
 
-def read_ignored(body: Body, reading: Reading) -> Union[None, str, List[Path]]:
-    """Return what ignore_changes names: None, "all", or paths of attributes."""
+def read_ignored(body: Body, reading: Reading) -> Union[None, str, List[Steps]]:
+    """Return what ignore_changes names: None, "all", or the steps to attributes and parts of them."""
     if body.values.get("ignore_changes") == "all":
         return "all"
-    found: List[Path] = []
+    found: List[Steps] = []
     for item, spot in elements(body, "ignore_changes", reading):
         if isinstance(item, str) and item.strip(BLANK) == "*":
             reading.report("Invalid ignore_changes wildcard", body.at("ignore_changes"))
         else:
-            found.append(tuple(step for step, _ in static_steps(item, spot, reading)))
+            found.append(static_steps(item, spot, reading))
     return found or None
 
 
@@ -1852,11 +1852,12 @@ def unknown_arguments(resource: Resource) -> List[Diagnostic]:
             hint = (f' Did you mean "{name}" inside "lifecycle"?' if name in LIFECYCLE_SETTINGS else
                     did_you_mean(name, [*schema.arguments, *schema.computed, "depends_on", "lifecycle"]))
             found.append(fault("Unsupported argument", name, hint, spot=argument_spot(resource, name, part="key")))
-    for number, path in enumerate(lifecycle.ignore_changes if isinstance(lifecycle.ignore_changes, list) else []):
-        if path[0] not in schema.arguments:
-            computed = path[0] in schema.computed
-            problem = fault("Redundant ignore_changes element" if computed else "Unsupported attribute", path[0],
-                            did_you_mean(str(path[0]), schema.attributes),
+    for number, steps in enumerate(lifecycle.ignore_changes if isinstance(lifecycle.ignore_changes, list) else []):
+        name = str(steps[0][0])
+        if name not in schema.arguments:
+            computed = name in schema.computed
+            problem = fault("Redundant ignore_changes element" if computed else "Unsupported attribute", name,
+                            did_you_mean(name, schema.attributes),
                             spot=child(lifecycle.spots["ignore_changes"], number))
             found.append(problem._replace(severity="warning") if computed else problem)
     return [problem._replace(address=resource.address) for problem in found]
@@ -2914,13 +2915,14 @@ def describe(value: Value) -> str:
         return "a sensitive value"
     if isinstance(value, Unknown):
         return "a value known only after apply"
-    value = plain(value)
-    if value is None:
-        return "null"
-    if isinstance(value, (list, dict)):
-        noun, kind = ("element", "tuple") if isinstance(value, list) else ("attribute", "object")
-        return f"{kind} with {len(value) or 'no'} {noun}{'' if len(value) == 1 else 's'}"
-    return json_text(value)
+    kind, value = type_of(value), plain(value)
+    if value is None or not isinstance(value, (list, dict)):
+        return json_text(value)
+    count = f"{len(value)} {'attribute' if kind[0] == 'object' else 'element'}{'' if len(value) == 1 else 's'}"
+    if kind[0] == "object":
+        return f"object with {count if value else 'no attributes'}" + (f' "{[*value][0]}"' if len(value) == 1 else "")
+    name = "tuple" if kind[0] == "tuple" else f"{kind[0]} of {kind[1] if isinstance(kind[1], str) else kind[1][0]}"
+    return f"{name} with {count}" if value else f"empty {name}"
 
 
 def stringify(value: Value, where: str = "") -> str:
@@ -2946,50 +2948,67 @@ def follow(value: Value, steps: Sequence[Union[str, int]], text: str) -> Value:
             continue
         if isinstance(value, Sensitive):
             try:
-                return Sensitive(follow(value.value, steps[number:], text))
+                return Sensitive(follow(value.value, steps[number:], text))  # the last steps of the text all the same
             except ConfigError as error:  # which does not show the sensitive value that it is about
                 error.diagnostics = [item._replace(values=()) for item in error.diagnostics]
                 raise
         if isinstance(value, Unknown):
-            value = Unknown(value.origin, typed_step(value.type, step, text))
+            value = Unknown(value.origin, typed_step(value.type, step, text, len(steps) - number))
             continue
-        value = plain(value) if isinstance(value, Typed) else value
-        if isinstance(value, dict) and str(step) in value:
+        whole, value = value, plain(value) if isinstance(value, Typed) else value
+        if isinstance(value, dict) and str(step) in value and (type(step) is str or type(whole) is not dict):
             value = Typed(None, "string") if type(value) is Map and value[str(step)] is None else value[str(step)]
         elif isinstance(value, list) and str(step).isdigit() and int(step) < len(value):
             value = value[int(step)]
         else:
-            raise missing_step(describe(value), type_of(value), step, text)
+            raise missing_step(describe(whole), type_of(untyped(whole)), step, text, len(steps) - number)
     return value
 
 
-def typed_step(kind: Value, step: Union[str, int], text: str) -> Value:
+def typed_step(kind: Value, step: Union[str, int], text: str, left: int) -> Value:
     """Return the type behind one step into an unknown value, None where nothing is known of it."""
     if kind is None or kind == "dynamic":
         return None
     if isinstance(kind, list):
-        if kind[0] == "object" and str(step) in kind[1]:
-            return kind[1][str(step)]
+        if kind[0] == "object" and step in kind[1]:
+            return kind[1][step]
         if kind[0] == "tuple" and str(step).isdigit() and int(step) < len(kind[1]):
             return kind[1][int(step)]
         if kind[0] in ("map", "list"):
             return kind[1]
-    raise missing_step("known only after apply", kind, step, text)
+    raise missing_step(f"a {kind[0]}" if isinstance(kind, list) else "", kind, step, text, left)
 
 
-def missing_step(shown: str, kind: Value, step: Union[str, int], text: str) -> ConfigError:
-    """Return the error for a step that a value does not have."""
-    values = (f"{text.partition('[')[0].rpartition('.')[0] or text} is {shown}",)
-    summary, detail = "Invalid index", "This value does not have any indices."
-    if kind == "dynamic":
+def missing_step(shown: str, kind: Value, step: Union[str, int], text: str, left: int) -> ConfigError:
+    """Return the error for a step that a value does not have; ``left`` steps of the text, with this one, remain.
+
+    The words are the real engine's: an index is missed in another way than an attribute.
+    """
+    steps = parse_traversal(text)[0]
+    indexed = steps[-left][1]
+    before = "".join(f"[{json_text(name)}]" if index else f".{name}" for name, index in steps[:-left])[1:]
+    values = (f"{before} is {shown}",) if shown else ()
+    sort = kind[0] if isinstance(kind, list) else kind
+    element = "The given key does not identify an element in this collection value"
+    if sort == "dynamic" and indexed:
+        summary, detail = "Attempt to index null value", "This value is null, so it does not have any indices."
+    elif sort == "dynamic":
         summary, detail = "Attempt to get attribute from null value", "This value is null, so it does not have any attributes."
-    elif isinstance(kind, list) and kind[0] == "object":
+    elif indexed and not isinstance(kind, list):
+        summary, detail = "Invalid index", "This value does not have any indices."
+    elif indexed:
+        why = (". An object only supports looking up attributes by name, not by numeric index."
+               if sort == "object" and type(step) is int else ": the collection has no elements." if shown.startswith("empty")
+               else ": a number is required." if sort in ("tuple", "list") and not str(step).isdigit() else ".")
+        summary, detail = "Invalid index", element + why
+    elif sort == "object":
         summary = "Unsupported attribute"
         detail = f'This object does not have an attribute named "{step}".' + did_you_mean(str(step), kind[1])
-    elif isinstance(kind, list) and (isinstance(step, int) or kind[0] == "map" or step.isdigit()):
-        detail = "The given key does not identify an element in this collection value."
-    elif not isinstance(step, int):
-        summary, detail = "Unsupported attribute", f"Can't access attributes on a primitive-typed value ({kind})."
+    elif sort == "map":
+        summary, detail = "Missing map element", f'This map does not have an element with the key "{step}".'
+    else:
+        summary, detail = "Unsupported attribute", ("This value does not have any attributes." if isinstance(kind, list) else
+                                                    f"Can't access attributes on a primitive-typed value ({kind}).")
     return ConfigError(Diagnostic(summary, detail, values=values))
 
 
@@ -3223,29 +3242,52 @@ def plan_resource(address: str, type_name: str, args: Dict[str, Value], prior: O
 
 
 def without_ignored(resource: Resource, args: Dict[str, Value], prior: Instance) -> Dict[str, Value]:
-    """Return the arguments with those that ignore_changes names taken from the prior state."""
+    """Return the arguments with those that ignore_changes names taken from the prior state.
+
+    As in the real engine: a part counts only where both sides have it, an object has attributes and no indexes, and a
+    string index at the end names an element of a map; of anything else it means the whole.
+    """
     ignored = resource.lifecycle.ignore_changes
     if ignored == "all":
         return {name: prior.attributes[name] for name in args}
-    for name, *rest in ignored if isinstance(ignored, list) else ():
-        if name in args:
-            args = {**args, str(name): replaced_part(args[str(name)], prior.attributes[str(name)], tuple(rest))}
+    for steps in sorted(ignored if isinstance(ignored, list) else (), key=len, reverse=True):
+        key = str(steps[-1][0]) if steps[-1][1] and isinstance(steps[-1][0], str) else None
+        path = steps if key is None else steps[:-1]
+        try:
+            old, new = part_at(prior.attributes, path), part_at(args, path)
+        except LookupError:
+            continue
+        map_type = type(new) is Map or len(path) == 1 and SCHEMAS[resource.type].kinds[str(path[0][0])] == "map"
+        args = with_part(args, path, with_element(new, old, key) if map_type and key is not None else old)
     return args
 
 
-def replaced_part(value: Value, prior: Value, path: Path) -> Value:
-    """Return ``value`` with the part at ``path`` as it is in ``prior`` (gone where the prior has none)."""
-    if not path:
-        return prior
-    step = path[0]
-    if isinstance(value, dict):
-        kept = {key: item for key, item in value.items() if key != step}
-        if isinstance(prior, dict) and step in prior:
-            kept[str(step)] = replaced_part(value.get(step), prior[step], path[1:])
-        return type(value)(sorted(kept.items()))
-    if isinstance(value, list) and isinstance(prior, list) and isinstance(step, int) and step < min(len(value), len(prior)):
-        return [replaced_part(item, prior[step], path[1:]) if n == step else item for n, item in enumerate(value)]
+def part_at(value: Value, steps: Steps) -> Value:
+    """Return the part of a value behind steps of ignore_changes; LookupError where there is none."""
+    for step, indexed in steps:
+        if indexed != (type(value) in (list, Map)) or type(value) not in (list, Map, dict) or (
+                type(value) is list and type(step) is not int):
+            raise LookupError(step)
+        value = value[step]
     return value
+
+
+def with_part(value: Value, steps: Steps, part: Value) -> Value:
+    """Return a value with another part behind the steps."""
+    if not steps:
+        return part
+    copy: Value = type(value)(value)
+    copy[steps[0][0]] = with_part(value[steps[0][0]], steps[1:], part)
+    return copy
+
+
+def with_element(value: Value, prior: Value, key: str) -> Value:
+    """Return a map, or null, with one element as it is in a prior map, or without it."""
+    if isinstance(value, Unknown):
+        return value
+    kept = {name: item for source, wanted in ((value, False), (prior, True)) for name, item in (source or {}).items()
+            if (name == key) is wanted}
+    return Map(sorted(kept.items())) if kept or value is not None else None
 
 
 # --------------------------------------------------------------------------------------
@@ -4105,9 +4147,10 @@ def walk(deps: Deps, visit: Callable[[str], Any], parallelism: int = 10, *,
 
     ``visit(node)`` runs in a worker and fails by raising. ``prepare(node)`` and ``finish(node, outcome, error)`` run in
     the calling thread before and after it; False from prepare means that nothing is to be done, None that the node has to
-    wait until another one has ended, an exception fails the node. ``tick()`` runs at every turn and returns the seconds after which it wants to run again. Once
-    ``stopped()`` is true nothing new starts. Among ready nodes the one with the longest chain of dependents goes first,
-    each node as long as ``weigh`` says; the smallest name among equals. CycleError where the graph has a loop.
+    wait until another one has ended, an exception fails the node. ``tick()`` runs at every turn and returns the seconds
+    after which it wants to run again. Once ``stopped()`` is true nothing new starts. Among ready nodes the one with the
+    longest chain of dependents goes first, each node as long as ``weigh`` says; the smallest name among equals. CycleError
+    where the graph has a loop.
     O((V + E) log V). All bookkeeping belongs to the calling thread.
     """
     import queue

@@ -594,7 +594,8 @@ class TypedNulls(InStack):
     def test_the_state_says_of_what_type_a_null_is(self) -> None:
         self.stack({"random_pet": {"p": {"keepers": {"a": None, "b": "x"}}, "n": {}}, DATA: {
             "q": {"input": "${random_pet.p.prefix}"}, "e": {"input": "${random_pet.p.keepers[\"a\"]}"},
-            "t": {"triggers_replace": ["${random_pet.p.prefix}", "${random_pet.n.keepers}"]}, "u": {"input": "${random_pet.p.keepers}"},
+            "t": {"triggers_replace": ["${random_pet.p.prefix}", "${random_pet.n.keepers}"]},
+            "u": {"input": "${random_pet.p.keepers}"},
             "w": {"input": "${terraform_data.q}"}, "x": {"triggers_replace": "${random_pet.n}"}}},
             output={"o": {"value": "${random_pet.p.keepers}"}, "r": {"value": "${terraform_data.q.input}"},
                     "p": {"value": ["${random_pet.p.prefix}", "${random_pet.n.keepers}"]}})

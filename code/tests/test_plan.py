@@ -307,8 +307,41 @@ class IgnoreChanges(unittest.TestCase):
 
     def test_a_path_ignores_one_element(self) -> None:
         before = {"input": {"k": 1, "l": [1, 2]}}
-        self.assertEqual({}, self.verb(['input["k"]', "input.l[0]"], before, {"input": {"k": 9, "l": [9, 2]}}))
+        self.assertEqual({}, self.verb(["input.k", "input.l[0]"], before, {"input": {"k": 9, "l": [9, 2]}}))
         self.assertEqual({"a": "update"}, self.verb(["input.l[0]"], before, {"input": {"k": 1, "l": [1, 9]}}))
+
+    def test_a_part_that_one_side_does_not_have_is_not_ignored(self) -> None:
+        for path, before, now in (("input.a", {"a": 1, "b": 2}, {"b": 2}), ("input.a", {"b": 2}, {"a": 1, "b": 2}),
+                                  ("input.a", {"a": 1}, "x"), ("input[0]", [1], []), ("input[0]", {"0": 1}, {"0": 2})):
+            self.assertEqual({"a": "update"}, self.verb([path], {"input": before}, {"input": now}), (path, before, now))
+
+    def test_a_string_index_at_the_end_means_the_whole_of_what_is_no_map(self) -> None:
+        for path, before, now in (('input["a"]', {"a": 1, "b": 2}, {"a": 1, "b": 9}), ('input["a"]', {"a": 1}, {"b": 2}),
+                                  ('input["a"]', "x", {"a": 1}), ('input["0"]', [1, 2], [9, 3]),
+                                  ('input.x["k"]', {"x": {"k": 1, "l": 2}}, {"x": {"k": 3, "l": 3}}),
+                                  ('input[0]["k"]', [{"k": 1, "l": 2}], [{"k": 3, "l": 3}])):
+            self.assertEqual({}, self.verb([path], {"input": before}, {"input": now}), (path, before, now))
+        self.assertEqual({}, self.verb(['input["a"]'], {}, {"input": {"a": 1}}))
+
+    def test_an_index_inside_a_path_leads_nowhere_in_an_object(self) -> None:
+        for path in ('input["x"]["k"]', 'input["x"].k'):
+            self.assertEqual({"a": "update"}, self.verb([path], {"input": {"x": {"k": 1}}}, {"input": {"x": {"k": 3}}}))
+
+    def test_a_path_keeps_its_part_where_the_rest_changes(self) -> None:
+        content = stack(a={"input": {"x": {"k": 3, "l": 3}, "y": [7, 8]}, "lifecycle": {
+            "ignore_changes": ['input.x["k"]', "input.y[1]"]}})
+        plan = planned(content, applied(stack(a={"input": {"x": {"k": 1, "l": 2}, "y": [5, 6]}})))
+        self.assertEqual({"x": {"k": 1, "l": 2}, "y": [7, 6]}, after(plan, "terraform_data.a")["input"])
+
+    def test_an_element_of_a_map_is_kept_left_out_or_put_back(self) -> None:
+        def keepers(before: Any, now: Any) -> Any:
+            content = stack(pet_p={"length": 3, "keepers": now, "lifecycle": {"ignore_changes": ['keepers["a"]', "length"]}})
+            change = planned(content, applied(stack(pet_p={"keepers": before}))).changes[0]
+            return change.verb, change.after and change.after["keepers"]
+        self.assertEqual(("noop", {"a": "1", "b": "x"}), keepers({"a": "1", "b": "x"}, {"a": "2", "b": "x"}))
+        self.assertEqual(("noop", {"a": "1"}), keepers({"a": "1"}, None))
+        self.assertEqual(("noop", None), keepers(None, None))
+        self.assertEqual(("replace", {"a": "2", "b": "y"}), keepers({"a": "1", "b": "x"}, {"a": "2", "b": "y"}))
 
     def test_it_plays_no_part_in_a_create(self) -> None:
         plan = planned(stack(a={"input": 2, "lifecycle": {"ignore_changes": ["input"]}}))
@@ -557,6 +590,59 @@ class Errors(unittest.TestCase):
     def test_a_null_in_a_text_is_refused_once_it_is_known(self) -> None:
         plan = planned(stack(a={}, b={"input": "x${terraform_data.a.output}"}), applied(stack(a={})))
         self.assertEqual(["Invalid template interpolation value"], [item.summary for item in plan.errors])
+
+
+class MissingSteps(unittest.TestCase):
+    """What a value does not have: in the words of terraform 1.11.4, with the value in question."""
+
+    VALUES = {"o": {"k": "v"}, "p": {"a": 1, "b": 2}, "t": ["a", "b"], "e": [], "n": 5, "z": None, "d": {"x": {"y": ["q"]}}}
+    NOT_THERE = "The given key does not identify an element in this collection value"
+
+    def missed(self, reference: str) -> Tuple[str, str, str]:
+        """Return summary, value line and detail of the error of a reference."""
+        content = stack(values=self.VALUES, pet_p={"keepers": {"k": "v"}}, q={"input": "${%s}" % reference})
+        try:
+            found, = planned(content).errors
+        except main.ConfigError as error:
+            found, = error.diagnostics
+        return found.summary, "".join(found.values), found.detail
+
+    def test_an_attribute(self) -> None:
+        for reference, value, detail in (
+                ("local.o.zz", 'local.o is object with 1 attribute "k"', 'This object does not have an attribute named "zz".'),
+                ("local.d.x.z", 'local.d.x is object with 1 attribute "y"', 'This object does not have an attribute named "z".'),
+                ("local.t.zz", "local.t is tuple with 2 elements", "This value does not have any attributes."),
+                ('local.d.x["y"].q', 'local.d.x["y"] is tuple with 1 element', "This value does not have any attributes."),
+                ("local.n.x", "local.n is 5", "Can't access attributes on a primitive-typed value (number)."),
+                ("random_pet.p.id.x", "", "Can't access attributes on a primitive-typed value (string).")):
+            self.assertEqual(("Unsupported attribute", value, detail), self.missed(reference))
+        self.assertEqual(("Attempt to get attribute from null value", "local.z is null",
+                          "This value is null, so it does not have any attributes."), self.missed("local.z.x"))
+        self.assertEqual(("Missing map element", "random_pet.p.keepers is map of string with 1 element",
+                          'This map does not have an element with the key "zz".'), self.missed("random_pet.p.keepers.zz"))
+
+    def test_an_index(self) -> None:
+        for reference, value, detail in (
+                ('local.o["zz"]', 'local.o is object with 1 attribute "k"', self.NOT_THERE + "."),
+                ('local.p["zz"]', "local.p is object with 2 attributes", self.NOT_THERE + "."),
+                ("local.o[0]", 'local.o is object with 1 attribute "k"',
+                 self.NOT_THERE + ". An object only supports looking up attributes by name, not by numeric index."),
+                ("local.t[5]", "local.t is tuple with 2 elements", self.NOT_THERE + "."),
+                ('local.t["zz"]', "local.t is tuple with 2 elements", self.NOT_THERE + ": a number is required."),
+                ("local.e[0]", "local.e is empty tuple", self.NOT_THERE + ": the collection has no elements."),
+                ('random_pet.p.keepers["zz"]', "random_pet.p.keepers is map of string with 1 element", self.NOT_THERE + "."),
+                ("local.n[0]", "local.n is 5", "This value does not have any indices."),
+                ("random_pet.p.id[0]", "", "This value does not have any indices.")):
+            self.assertEqual(("Invalid index", value, detail), self.missed(reference))
+        self.assertEqual(("Attempt to index null value", "local.z is null",
+                          "This value is null, so it does not have any indices."), self.missed("local.z[0]"))
+
+    def test_an_object_has_no_numbers_though_its_names_look_like_some(self) -> None:
+        content = stack(values={"o": {"0": "v"}}, q={"input": ['${local.o["0"]}']})
+        self.assertEqual(["v"], after(planned(content), "terraform_data.q")["input"])
+        content = stack(values={"o": {"0": "v"}}, q={"input": "${local.o[0]}"})
+        with self.assertRaises(main.ConfigError):
+            planned(content)
 
 
 class DestroyWithoutTheConfiguration(unittest.TestCase):

@@ -75,7 +75,8 @@ class Defaults(unittest.TestCase):
 
     def test_a_typed_null_takes_the_default_too(self) -> None:
         null = Typed(None, "string")
-        self.assertEqual(converted("random_pet", separator=null, length=null, keepers=Typed(None, ["map", "string"]))["length"], 2)
+        found = converted("random_pet", separator=null, length=null, keepers=Typed(None, ["map", "string"]))
+        self.assertEqual((found["length"], found["keepers"]), (2, None))
 
     def test_an_empty_string_is_not_null(self) -> None:
         self.assertEqual(converted("random_pet", separator="", prefix="")["separator"], "")
