@@ -3649,7 +3649,8 @@ def plan_node(plan: Plan, address: str, planned: Dict[str, Change]) -> Change:
 def is_triggered(resource: Resource, planned: Dict[str, Change], new: bool) -> bool:
     """Return whether replace_triggered_by fires: a named resource changes, or the named attribute of it does.
 
-    As in OpenTofu 1.13, the creation of a named resource fires too, unless the object itself is ``new``.
+    As in OpenTofu 1.13, the creation of a named resource fires too, unless the object itself is ``new``. A part that
+    comes or goes fires; one that is there neither before nor after is an error.
     """
     for number, reference in enumerate(resource.lifecycle.replace_triggered_by):
         change = planned.get(reference.target)
@@ -3657,12 +3658,16 @@ def is_triggered(resource: Resource, planned: Dict[str, Change], new: bool) -> b
             continue
         if not reference.steps or change.before is None:
             return True
-        try:
-            before, after = (follow(side, reference.steps, reference.text) for side in (change.before, change.after))
-        except MinigraphError as error:
+        found: List[Value] = []
+        for side in (change.before, change.after):
+            try:
+                found.append(follow(side, reference.steps, reference.text))
+            except MinigraphError as error:
+                missing = error
+        if not found:
             spot = child(resource.lifecycle.spots["replace_triggered_by"], number)
-            raise ConfigError(with_spot(error, spot, resource.address)) from None
-        if not same(before, after):
+            raise ConfigError(with_spot(missing, spot, resource.address))
+        if len(found) == 1 or not same(*found):
             return True
     return False
 

@@ -136,7 +136,7 @@ class IgnoreChanges(InStack):
         self.assertEqual(self.after(), (["no-op"], 1, None))
 
     def test_a_path_leads_into_a_value(self) -> None:
-        self.begin(['input["x"]'], {"input": {"x": 1, "y": 1}}, {"input": {"x": 2, "y": 2}})
+        self.begin(["input.x"], {"input": {"x": 1, "y": 1}}, {"input": {"x": 2, "y": 2}})
         self.assertEqual(self.after(), (["update"], {"x": 1, "y": 2}, None))
 
     def test_a_path_into_a_list_names_one_element(self) -> None:
@@ -225,6 +225,15 @@ class ReplaceTriggeredBy(InStack):
         self.done("apply")
         self.watching({"input": 1}, w=[f"{DATA}.src"])
         self.assertEqual(self.fired(), ["w"])
+
+    def test_a_part_that_comes_or_goes_fires(self) -> None:
+        for part, one, other in ((".k", {"j": 1}, {"j": 1, "k": 2}), ("[1]", [1], [1, 2]), (".k", "x", {"k": 1}),
+                                 (".k", None, {"k": 1})):
+            for before, after in ((one, other), (other, one)):
+                self.stack({DATA: {"src": {"input": before}, "w": {}}})
+                self.done("apply")
+                self.watching({"input": after}, w=[f"{DATA}.src.input{part}"])
+                self.assertEqual(self.fired(), ["w"], (before, after))
 
     def test_a_part_that_the_value_does_not_have_is_an_error_at_its_place(self) -> None:
         watched = {"w": [f"{DATA}.src.input.zz"]}
