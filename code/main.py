@@ -2888,6 +2888,13 @@ def state_deps(state: State) -> Deps:
             for address in [*state.objects, *state.deposed]}
 
 
+def carried_addresses(entry: Dict[str, Value]) -> List[str]:
+    """Return the addresses of the objects of an entry that is only carried along: module.m.data.t.n["key"]."""
+    base = f"{'data.' if entry['mode'] == 'data' else ''}{entry['type']}.{entry['name']}"
+    base = f"{entry['module']}.{base}" if "module" in entry else base
+    return [f"{base}[{json_text(raw['index_key'])}]" if "index_key" in raw else base for raw in entry["instances"]]
+
+
 def deposed_waits(state: State) -> Deps:
     """Return which deposed objects wait for the destruction of which others, by address.
 
@@ -3479,6 +3486,8 @@ def make_plan(config: Config, state: State, options: PlanOptions, read: Read, cw
     plan.deps, plan.configured = deps, resource_graph(config, deps)
     if options.refresh or options.mode != "destroy":
         plan.warnings += validate_config(config, deps, causes)
+    if options.mode == "normal":
+        check_keys(config, state)
     plan.kept = kept_nodes(plan, deps)
     plan.create_before_destroy = effective_cbd(config, plan.configured, plan.kept)
     failed = refresh(plan, read) if options.refresh else set()
@@ -3522,9 +3531,24 @@ def plan_warnings(options: PlanOptions, config: Config, state: State) -> Iterato
     names = sorted(f"{item.get('module', '')}{'.' if 'module' in item else ''}{item['type']}.{item['name']}"
                    for item in state.foreign if item["mode"] == "managed" and item["instances"])
     if names:
-        yield ("Objects left alone", f"The state holds {len(names)} resource{'s' * (len(names) > 1)} of a kind that"
-               f" minigraph does not have: {', '.join(names[:5])}{', ...' * (len(names) > 5)}. They stay in the state"
-               " as they are; change them with tofu or terraform.")
+        yield ("Objects left alone", f"The state holds {len(names)} resource{'s' * (len(names) > 1)} that minigraph does not"
+               f" work on: {', '.join(names[:5])}{', ...' * (len(names) > 5)}. They stay in the state as they are; change them"
+               " with tofu or terraform.")
+
+
+def check_keys(config: Config, state: State) -> None:
+    """Refuse a resource whose objects in the state have keys: a second object would be made beside them."""
+    found = []
+    for entry in state.foreign:
+        address = f"{entry['type']}.{entry['name']}"
+        if entry["mode"] == "managed" and "module" not in entry and entry["instances"] and address in config.resources:
+            found.append(Diagnostic(
+                "Instances with keys in the state", f"The state holds {', '.join(carried_addresses(entry))}, made with count or"
+                f" for_each, which minigraph does not have. Bring the state in line with the configuration first: apply it"
+                f" with tofu or terraform, or move the object with \"terraform state mv\".", config.resources[address].spot,
+                address=address))
+    if found:
+        raise ConfigError(placed(found, config.sources))
 
 
 def effective_cbd(config: Config, deps: Deps, kept: Optional[Set[str]] = None) -> Dict[str, str]:
@@ -6268,7 +6292,7 @@ def render_instance(address: str, instance: Instance, deposed: str = "") -> str:
 
 def render_state(state: State) -> str:
     """Return all objects and outputs of a state: by address, the current object before its deposed ones."""
-    if not state.objects and not state.deposed and not state.outputs:
+    if state.holds_nothing():
         return "The state file is empty. No resources are represented.\n"
     blocks = []
     for address in sorted({**state.objects, **state.deposed}, key=lambda address: address.split(".")):
@@ -6279,7 +6303,8 @@ def render_state(state: State) -> str:
     for name, output in sorted(state.outputs.items()):
         value = Sensitive(output.value) if output.sensitive else output.value
         text += f"{name} = {render_diff(compare(value, value), 0, STATE_STYLE)}\n"
-    return text
+    left_out = [address for entry in state.foreign for address in carried_addresses(entry)]
+    return text + "".join(f"\n# {address}: left out, minigraph does not work on it\n" for address in left_out)
 
 
 # --------------------------------------------------------------------------------------
@@ -6419,14 +6444,10 @@ def instance_form(address: str, instance: Instance) -> Document:
 
 def foreign_forms(entry: Dict[str, Value]) -> Iterator[Document]:
     """Yield the objects of a resource that is only carried along, attributes as the file holds them."""
-    address = f"{'data.' if entry['mode'] == 'data' else ''}{entry['type']}.{entry['name']}"
-    address = f"{entry['module']}.{address}" if "module" in entry else address
-    for raw in entry["instances"]:
-        indexed = "index_key" in raw
+    for address, raw in zip(carried_addresses(entry), entry["instances"]):
         yield {
-            "address": address + (f"[{json_text(raw['index_key'])}]" if indexed else ""),
-            **{key: entry[key] for key in ("mode", "type", "name")},
-            **({"index": raw["index_key"]} if indexed else {}),
+            "address": address, **{key: entry[key] for key in ("mode", "type", "name")},
+            **({"index": raw["index_key"]} if "index_key" in raw else {}),
             "provider_name": provider_name(str(entry.get("provider", ""))),
             "schema_version": raw.get("schema_version", 0), "values": json_value(raw.get("attributes")),
             "sensitive_values": {},
@@ -7594,8 +7615,24 @@ class Setting(NamedTuple):
         return os.path.join(self.directory, name)
 
     def state_path(self) -> str:
-        """Return the path of the state file."""
+        """Return the path of the state file; StateError where a workspace is selected, whose state is another one."""
+        if not self.options.get("state"):
+            self.check_workspace()
         return self.path(self.options.get("state") or "terraform.tfstate")
+
+    def check_workspace(self) -> None:
+        """Refuse a workspace that tofu or terraform would use here: minigraph would act on the state of the default one."""
+        name, by = os.environ.get("TF_WORKSPACE", ""), "the environment variable TF_WORKSPACE: unset it"
+        if not name:
+            by = "\"terraform workspace select\": select the default one"
+            try:
+                with open(self.path(os.path.join(os.environ.get("TF_DATA_DIR") or ".terraform", "environment")), "rb") as file:
+                    name = file.read().decode("utf-8", "replace").strip()
+            except OSError:
+                pass
+        if name not in ("", "default"):
+            raise StateError(f'Workspace "{name}" is selected', f"minigraph knows the default workspace only, and would read"
+                             f" and write its state. The other one was selected by {by}, or name a state file with -state.")
 
     def output_path(self) -> str:
         """Return the path of the state file that is written: that of -state-out, else the one that is read."""
@@ -8061,8 +8098,9 @@ def cmd_state_list(context: Setting) -> int:
                          " state location.")
     wanted = set(context.arguments)
     check_held(state, context.arguments)
-    found = [address for address in sorted({*state.objects, *state.deposed}, key=sort_key) if not wanted or address in wanted]
-    context.view.write("".join(f"{address}\n" for address in found))
+    found = sorted({*state.objects, *state.deposed}, key=sort_key)
+    found += [address for entry in state.foreign for address in carried_addresses(entry)]
+    context.view.write("".join(f"{address}\n" for address in found if not wanted or address in wanted))
     return 0
 
 

@@ -271,6 +271,58 @@ class Environment(Small):
                 self.assertTrue(self.done(*words).endswith("Changes to Outputs:\n  + o = (known after apply)\n"))
 
 
+class Workspaces(Small):
+    """Only the default workspace is known: with another one selected the state would be the wrong one."""
+
+    def test_a_selected_workspace_is_refused_by_whatever_selects_it(self) -> None:
+        for command in ("plan", "apply", "destroy", "show", "state list", "output", "graph"):
+            with mock.patch.dict(os.environ, TF_WORKSPACE="dev"):
+                self.assertIn('Error: Workspace "dev" is selected\n', self.refused(*command.split()), command)
+        os.mkdir(self.path(".terraform"))
+        write(self.directory, ".terraform/environment", "dev")
+        self.assertIn('"terraform workspace select"', self.refused("destroy"))
+        self.assertFalse(os.path.exists(self.path("terraform.tfstate")))
+
+    def test_the_default_one_and_a_state_by_name_are_fine(self) -> None:
+        os.mkdir(self.path(".terraform"))
+        write(self.directory, ".terraform/environment", "default\n")
+        self.done("apply")
+        write(self.directory, ".terraform/environment", "dev")
+        self.done("plan", "-state=terraform.tfstate")
+        with mock.patch.dict(os.environ, TF_WORKSPACE="default"):
+            self.done("plan")
+
+
+class ObjectsOfOthers(Small):
+    """What minigraph does not work on stays in the state, is listed, and nothing is made beside it."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        keyed = {"mode": "managed", "type": "terraform_data", "name": "k", "provider": "p", "instances": [
+            {"index_key": key, "schema_version": 0, "attributes": {"id": f"i{key}"}} for key in (0, "x")]}
+        other = {"module": "module.m", "mode": "data", "type": "aws_x", "name": "y", "provider": "p", "instances": [
+            {"schema_version": 0, "attributes": {}}]}
+        write(self.directory, "terraform.tfstate", {"version": 4, "terraform_version": "1.11.4", "serial": 1, "lineage": "l",
+                                                    "outputs": {}, "resources": [keyed, other], "check_results": None})
+        self.stack({"terraform_data": {"a": {}}})
+
+    def test_state_list_and_show_know_them(self) -> None:
+        listed = ["terraform_data.k[0]", 'terraform_data.k["x"]', "module.m.data.aws_x.y"]
+        self.assertEqual(self.done("state", "list").splitlines(), listed)
+        self.assertEqual(self.done("show").split("\n")[1::2], [
+            f"# {address}: left out, minigraph does not work on it" for address in listed])
+        self.done("apply")
+        self.assertEqual(self.done("state", "list").splitlines(), ["terraform_data.a", *listed])
+
+    def test_a_resource_whose_objects_have_keys_is_refused(self) -> None:
+        self.stack({"terraform_data": {"k": {}}})
+        error = self.refused("apply")
+        self.assertIn('Error: Instances with keys in the state\n\n  with terraform_data.k,\n  on main.tf.json line 4', error)
+        self.assertIn('terraform_data.k[0], terraform_data.k["x"]', " ".join(error.split()))
+        self.assertEqual(self.state()["serial"], 1)
+        self.done("destroy")
+
+
 class Help(InStack):
     def test_every_command_explains_itself_on_stdout_with_its_exit_statuses(self) -> None:
         for name, command in main.COMMANDS.items():

@@ -572,10 +572,10 @@ class States(Case):
         data = Instance("terraform_data",
                         {"id": "d", "input": {"A": "z", "a b": Decimal("1.5")}, "output": "x"})
         pet = Instance("random_pet", {"id": "p", "keepers": Map(x=""), "prefix": ""}, tainted=True)
-        state: Any = SimpleNamespace(
-            objects={"terraform_data.n": data, "random_pet.p": pet},
-            deposed={"random_pet.p": {"0badcafe": pet}},
-            outputs={"t": OutputValue([1]), "ml": OutputValue("a\nb\n"), "s": OutputValue("x", True)})
+        state = main.State()
+        state.objects = {"terraform_data.n": data, "random_pet.p": pet}
+        state.deposed = {"random_pet.p": {"0badcafe": pet}}
+        state.outputs = {"t": OutputValue([1]), "ml": OutputValue("a\nb\n"), "s": OutputValue("x", True)}
         self.assertEqual(main.render_state(state), "\n".join((
             "# random_pet.p: (tainted)",
             'resource "random_pet" "p" {',
@@ -618,8 +618,7 @@ class States(Case):
 
     def test_an_empty_state_says_so(self) -> None:
         """As after a destroy."""
-        state: Any = SimpleNamespace(objects={}, deposed={}, outputs={})
-        self.assertEqual(main.render_state(state), "The state file is empty. No resources are represented.\n")
+        self.assertEqual(main.render_state(main.State()), "The state file is empty. No resources are represented.\n")
 
 
 class Colors(Case):
