@@ -3435,7 +3435,7 @@ class Plan:
     """Everything that planning found; ``changes`` and ``drift`` are sorted by type, name, current before deposed.
 
     ``prior`` is the state after refresh, ``before_refresh`` the state as read. ``relevant`` are the (address, path)
-    pairs that changed expressions use. ``uses_configured`` and ``uses_stored`` say whose dependencies count for the
+    pairs that what changes refers to. ``uses_configured`` and ``uses_stored`` say whose dependencies count for the
     order of steps, from the configuration and from the state. ``notes`` tells which waits were given up.
     """
 
@@ -3505,8 +3505,7 @@ def make_plan(config: Config, state: State, options: PlanOptions, read: Read, cw
         plan.outputs += [OutputChange(name, "delete", output.value, None, output.sensitive)
                          for name, output in plan.prior.outputs.items()
                          if options.mode == "destroy" or name not in config.outputs]
-    plan.relevant |= attributes_used(config, [config.outputs[change.name].value for change in plan.outputs
-                                              if change.verb != "noop" and change.name in config.outputs])
+    plan.relevant = attributes_used(config, plan)
     plan.changes.sort(key=lambda change: (*sort_key(change.address), change.deposed))
     plan.outputs.sort(key=lambda change: change.name)
     plan.errors = placed(plan.errors, config.sources)
@@ -3711,34 +3710,42 @@ def guard(plan: Plan, change: Change, failed: Set[str]) -> None:
 
 
 def note_uses(plan: Plan, change: Change) -> None:
-    """Note which dependencies order the steps of a resource, and which attributes its changed expressions use.
+    """Note which dependencies order the steps of a resource.
 
     The real engine: an unchanged object uses the configuration's dependencies, a changed one both (only those in state
     with -refresh=false), a new one the configuration's, a removed one those in state.
     """
     if change.verb == "noop" or change.before is None or plan.options.refresh:
         plan.uses_configured.add(change.address)
-    if change.verb == "noop":
-        return
-    if change.before is not None:
+    if change.verb != "noop" and change.before is not None:
         plan.uses_stored.add(change.address)
-    resource = plan.config.resources[change.address]
-    changed = [raw for name, raw in resource.body.items()
-               if change.before is None or not same(change.before.get(name), (change.after or {}).get(name))]
-    plan.relevant |= attributes_used(plan.config, changed)
 
 
-def attributes_used(config: Config, values: List[Value]) -> Set[Tuple[str, Path]]:
-    """Return the (address, path) pairs that raw values refer to, locals looked through."""
+def attributes_used(config: Config, plan: Plan) -> Set[Tuple[str, Path]]:
+    """Return the (address, path) pairs that what changes refers to, directly or through locals and arguments."""
     found: Set[Tuple[str, Path]] = set()
-    pending, seen = list(values), set()
+    pending = [config.outputs[change.name].value for change in plan.outputs
+               if change.verb != "noop" and change.name in config.outputs]
+    followed: Set[Tuple[str, str]] = set()
+
+    def follow_on(address: str, body: Dict[str, Value], names: Iterable[str]) -> None:
+        for name in names:
+            if name in body and (address, name) not in followed:
+                followed.add((address, name))
+                pending.append(body[name])
+    for change in plan.changed():
+        if change.address in config.resources:
+            body = config.resources[change.address].body
+            follow_on(change.address, body, body)
     while pending:
         for _, _, reference in references_in(pending.pop()):
-            if reference.root == "resource":
-                found.add((reference.target, reference.steps))
-            elif reference.root == "local" and reference.target not in seen:
-                seen.add(reference.target)
-                pending.append(config.locals[reference.target[6:]].value)
+            address, steps = reference.target, reference.steps
+            if reference.root == "local":
+                follow_on(address, {"": config.locals[address[6:]].value}, ("",))
+            elif reference.root == "resource" and (address, steps) not in found:
+                found.add((address, steps))
+                body = config.resources[address].body if address in config.resources else {}
+                follow_on(address, body, (str(steps[0]),) if steps else body)
     return found
 
 
@@ -6404,7 +6411,7 @@ def resource_values(
     type_name: str, attributes: Optional[Dict[str, Value]], sensitive: Sequence[Path], version: int = 0
 ) -> Document:
     """Return what an object holds, as the documents write it."""
-    return {"schema_version": version, "values": json_value(attributes),
+    return {"schema_version": version, **present(values=json_value(attributes)),
             "sensitive_values": hidden_attributes(type_name, attributes, sensitive)}
 
 
@@ -6499,8 +6506,8 @@ def planned_values(
 ) -> Document:
     """Return every object and output as they will be; what is unknown is left out."""
     outputs: Document = {
-        output.name: {"sensitive": output.sensitive_after} if not is_known(output.after) else
-        output_value(OutputValue(output.after, output.sensitive_after))
+        output.name: {"sensitive": output.sensitive_before or output.sensitive_after} if not is_known(output.after) else
+        output_value(OutputValue(output.after, output.sensitive_before or output.sensitive_after))
         for output in output_changes if output.verb != "delete"}
     resources = [
         {**resource_head(change.address, providers[change.type]),

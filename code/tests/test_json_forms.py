@@ -94,6 +94,16 @@ class UnknownValues(unittest.TestCase):
             "after_sensitive": False})
         self.assertEqual(made["planned_values"]["outputs"], {"pet": {"sensitive": False}})
 
+    def test_an_object_of_which_nothing_is_known_has_no_values(self) -> None:
+        after = {name: Unknown((ADDRESS, name)) for name in ("id", "input", "output", "triggers_replace")}
+        made, = document(changes=[data_change("create", None, after)])["planned_values"]["root_module"]["resources"]
+        self.assertNotIn("values", made)
+
+    def test_an_output_is_planned_as_sensitive_when_it_is_so_on_one_side(self) -> None:
+        for before, after in ((True, False), (False, True), (True, True), (False, False)):
+            made = document(outputs=[OutputChange("o", "update", 1, 2, before, after)])
+            self.assertEqual(made["planned_values"]["outputs"]["o"]["sensitive"], before or after)
+
     def test_a_wholly_known_object_has_an_empty_after_unknown_whatever_it_holds(self) -> None:
         known = {"id": "i", "input": {"f": "x"}, "output": {"f": "x"}, "triggers_replace": ["t"]}
         change = document(changes=[data_change("noop", known, known)])["resource_changes"][0]["change"]

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import unittest
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 
 from support import FIXTURES, config
 
@@ -570,6 +570,35 @@ class Outputs(unittest.TestCase):
         plan = planned(stack(now, a={"input": "y"}, b={"input": "y"}), state, mode="destroy", targets=["terraform_data.a"])
         self.assertEqual([], plan.outputs)
         self.assertEqual({"seen": "y", "unseen": "x"}, {name: output.value for name, output in plan.prior.outputs.items()})
+
+
+class RelevantAttributes(unittest.TestCase):
+    """What a change refers to, by all of its expressions, and what these lead on to; recorded with terraform 1.11.4."""
+
+    BELOW = {"z": {"input": {"k": "${terraform_data.x.id}", "l": 1}}, "x": {}, "y": {"input": "${terraform_data.z.id}"}}
+
+    def used(self, value: Any, **options: Any) -> Set[str]:
+        """Return what a replaced resource with an unchanged value uses."""
+        before, now = (stack(e={"input": value, "triggers_replace": version}, **self.BELOW) for version in (1, 2))
+        plan = planned(now, applied(before), **options)
+        return {".".join((address[15:], *map(str, path))) for address, path in plan.relevant}
+
+    def test_an_unchanged_expression_of_what_changes_counts(self) -> None:
+        self.assertEqual({"z.output"}, self.used("${terraform_data.z.output}"))
+
+    def test_an_argument_leads_on_to_what_it_refers_to_and_a_computed_attribute_does_not(self) -> None:
+        self.assertEqual({"y.input", "z.id"}, self.used("${terraform_data.y.input}"))
+        self.assertEqual({"y.output"}, self.used("${terraform_data.y.output}"))
+        self.assertEqual({"z.input.l", "x.id"}, self.used("${terraform_data.z.input.l}"))
+
+    def test_a_whole_object_leads_on_to_all_of_its_arguments(self) -> None:
+        self.assertEqual({"y", "z.id"}, self.used("${terraform_data.y}"))
+
+    def test_outputs_count_and_destroys_too(self) -> None:
+        content = stack({"o": "${terraform_data.y.input}"}, **self.BELOW)
+        plan = planned(content, applied(stack(**self.BELOW)))
+        self.assertEqual({("terraform_data.y", ("input",)), ("terraform_data.z", ("id",))}, plan.relevant)
+        self.assertEqual({"z.output", "z.id", "x.id"}, self.used("${terraform_data.z.output}", mode="destroy"))
 
 
 class Errors(unittest.TestCase):

@@ -300,7 +300,8 @@ class MetaArguments(unittest.TestCase):
 
     def test_ignore_changes_is_all_or_a_list_of_paths(self):
         for value, expected in (("all", "all"), (["input.k", "input[0]", 'input["a b"]'],
-                                [("input", "k"), ("input", 0), ("input", "a b")]), ([], None)):
+                                [[("input", False), ("k", False)], [("input", False), (0, True)],
+                                 [("input", False), ("a b", True)]]), ([], None)):
             found = config(data(a={"lifecycle": {"ignore_changes": value}}))
             self.assertEqual(found.resources["terraform_data.a"].lifecycle.ignore_changes, expected)
         self.assertEqual(errors(data(a={"lifecycle": {"ignore_changes": ["*"]}}))[0][0], "Invalid ignore_changes wildcard")
