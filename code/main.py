@@ -2589,7 +2589,8 @@ def read_state(text: str, path: str) -> State:
             address = f"{entry['type']}.{entry['name']}"
             read_resource_entry(state, entry, address)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError) as problem:
-        found = f"a required key {problem} is missing" if isinstance(problem, KeyError) else str(problem)
+        found = (f"a required key {problem} is missing" if isinstance(problem, KeyError) else "an object, a list or a text is not"
+                 " where one belongs" if isinstance(problem, (TypeError, AttributeError)) else str(problem))
         raise state_error(path, f"The entry of {address} cannot be read: {found}.") from None
     return state
 
@@ -4546,7 +4547,7 @@ def hashes_of(content: bytes) -> Attributes:
 def pause(verb: str, argument: str, attributes: Attributes, runtime: Runtime) -> None:
     """Sleep as long as the duration says, if there is one."""
     duration = attributes.get(argument)
-    if duration is None:
+    if not duration:  # an older provider could write an empty one
         return
     try:
         seconds = parse_duration(duration)
@@ -4566,7 +4567,10 @@ def parse_duration(text: str) -> float:
     part = rf"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)({'|'.join(NANOSECONDS)})"
     sign = text[:1] if text[:1] in ("+", "-") else ""
     digits = text[len(sign):]
-    total = sum(int(Decimal(number) * NANOSECONDS[unit]) for number, unit in re.findall(part, digits))
+    try:
+        total = sum(int(Decimal(number) * NANOSECONDS[unit]) for number, unit in re.findall(part, digits))
+    except ArithmeticError:  # more digits than a Decimal may have
+        total = 2**64
     if not re.fullmatch(f"(?:{part})+|0", digits) or total >= 2**63 + (sign == "-"):
         raise ValueError(f'time: invalid duration "{text}"')
     return (-total if sign == "-" else total) / 10**9
@@ -7646,10 +7650,12 @@ class Setting(NamedTuple):
         elsewhere = self.options.get("state-out")
         return self.path(elsewhere) if elsewhere else self.state_path()
 
-    def backup_path(self) -> str:
+    def backup_path(self, timed: bool = False) -> str:
         """Return where the state as it was before is kept, "" for nowhere; StateError where nothing can be kept."""
-        given = self.options.get("backup")
-        path = self.path(given) if given else f"{self.output_path()}.backup"
+        given, seconds = self.options.get("backup"), int(self.view.now())
+        while timed and os.path.exists(f"{self.output_path()}.{seconds}.backup"):
+            seconds += 1
+        path = self.path(given) if given else f"{self.output_path()}{f'.{seconds}' if timed else ''}.backup"
         unfit = os.path.isdir(path) or not os.path.isdir(os.path.dirname(path) or ".")
         if given not in ("", "-") and unfit or is_waiting(path):
             raise StateError("Invalid -backup path", f"{given or path} cannot be written. Nothing was changed.")
@@ -8067,7 +8073,7 @@ def is_plan_file(path: str) -> bool:
 def cmd_output(context: Setting) -> int:
     """Show the outputs, or one of them."""
     view, (state, _) = context.view, read_only_state(context)
-    if not context.arguments:
+    if not context.arguments or not state.outputs and not context.options["json"]:
         if context.options["json"]:
             view.line(outputs_document(state.outputs), 2)
         elif state.outputs:
@@ -8133,12 +8139,15 @@ def cmd_state_show(context: Setting) -> int:
     return 0
 
 
-def change_state(context: Setting, change: Callable[[State], str]) -> int:
-    """Run ``change`` on the locked state, write it back with a higher serial, and print what it returns."""
+def change_state(context: Setting, change: Callable[[State], str], timed: bool = False) -> int:
+    """Run ``change`` on the locked state, write it back with a higher serial, and print what it returns.
+
+    ``timed``: the backup has the time in its name and overwrites no other.
+    """
     with open_state(context, "OperationTypeApply") as file:
         state = load_state(context, file, True)
         told = change(state)
-        backup = context.backup_path()
+        backup = context.backup_path(timed)
         state.serial += 1
         try:
             keep_backup(backup, file)
@@ -8160,7 +8169,7 @@ def cmd_state_rm(context: Setting) -> int:
         removed = "".join(f"Removed {address}\n" for address in context.arguments)
         return f"{removed}Successfully removed {len(context.arguments)} resource instance(s).\n"
     if not context.options["dry-run"]:
-        return change_state(context, change)
+        return change_state(context, change, timed=True)
     check_held(read_only_state(context)[0], context.arguments)
     context.view.write("".join(f"Would remove {address}\n" for address in context.arguments))
     return 0

@@ -73,7 +73,7 @@ class ExitStatus(Small):
 
     def test_every_error_is_a_one(self) -> None:
         write(self.directory, "broken", "{")
-        for words in ("plan -nope", "plan extra", "nope", "apply nofile", "destroy p", "output nope", "state show a.b", "state",
+        for words in ("plan -nope", "plan extra", "nope", "apply nofile", "destroy p", "output -json nope", "state show a.b", "state",
                       "state list", "plan -target=x", "plan -parallelism=-1", "show nofile", "show broken", "validate nodir",
                       "taint a.b", "plan -out=no/p", "plan -state=no/s", "graph -type=x", "order -type=x", "state rm",
                       "output x y"):
@@ -157,6 +157,15 @@ class OptionsOfCommands(Small):
         self.assertEqual(sorted(os.listdir(self.directory)), ["main.tf.json", "other", "other.backup"])
         self.assertEqual(self.done("output", "-state=other", "o"), '"y"\n')
         self.assertEqual(self.done("state", "list", "-state=other"), f"{DATA}.a\n{DATA}.b\n")
+
+    def test_each_state_rm_keeps_a_backup_of_its_own(self) -> None:
+        self.done("apply")
+        states = [self.state()]
+        for name in ("b", "a"):
+            self.done("state", "rm", f"{DATA}.{name}")
+            states.append(self.state())
+        kept = sorted(name for name in os.listdir(self.directory) if re.fullmatch(r"terraform\.tfstate\.\d+\.backup", name))
+        self.assertEqual([self.state(name) for name in kept], states[:2])
 
     def test_backup_names_its_file_or_none(self) -> None:
         self.done("apply")
@@ -522,6 +531,9 @@ o = "x"
         ran = self.run_main("output")
         self.assertEqual((ran.status, ran.err), (0, ""))
         self.assertIn("Warning: No outputs found", ran.out)
+        for words in (["o"], ["-raw", "o"]):
+            self.assertIn("Warning: No outputs found", self.done("output", *words))
+        self.refused("output", "-json", "o")
         self.assertEqual(self.done("output", "-json"), "{}\n")
 
     def test_state_list_takes_addresses_and_refuses_unknown_ones(self) -> None:

@@ -546,6 +546,7 @@ class Sleeps(InDirectory):
     def test_a_destroy_waits_as_the_state_says(self) -> None:
         PROVIDERS["time_sleep"].delete({"create_duration": "9s", "destroy_duration": "250ms"}, self.runtime)
         PROVIDERS["time_sleep"].delete({"create_duration": "9s"}, self.runtime)
+        PROVIDERS["time_sleep"].delete({"create_duration": "9s", "destroy_duration": ""}, self.runtime)
         self.assertEqual(self.slept, [0.25])
 
     def test_nothing_waits_for_no_time(self) -> None:
@@ -593,7 +594,7 @@ class GoDurations(unittest.TestCase):
 
     def test_these_are_not(self) -> None:
         for text in ("", "5", "s", "1x", "1 s", "-", "1s ", "--1s", "1_0s", "\u0663s", ".s", "1h-1m", "9223372037s",
-                     "2562047h47m16.854775808s", "-2562047h47m16.854775809s"):
+                     "2562047h47m16.854775808s", "-2562047h47m16.854775809s", f"{'9' * 1_100_000}h"):
             with self.assertRaisesRegex(ValueError, re.escape(f'time: invalid duration "{text}"')):
                 main.parse_duration(text)
 
