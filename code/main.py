@@ -4554,8 +4554,11 @@ def pause(verb: str, argument: str, attributes: Attributes, runtime: Runtime) ->
     except ValueError as error:
         detail = f"The {argument} cannot be parsed\n\n+Original Error: {error}"
         raise StepError(f"{verb} time sleep error", detail) from None
-    if seconds > 0:
-        runtime.sleep(seconds)
+    try:
+        if seconds > 0:
+            runtime.sleep(seconds)
+    except StepError as interrupted:
+        raise StepError(f"{verb} time sleep error", f"Original Error: {interrupted.detail}") from None
 
 
 NANOSECONDS = {"ns": 1, "us": 10**3, "\u00b5s": 10**3, "\u03bcs": 10**3, "ms": 10**6, "s": 10**9,

@@ -581,6 +581,18 @@ class Sleeps(InDirectory):
             PROVIDERS["time_sleep"].create(self.planned("time_sleep", create_duration="1s"), Runtime(sleep, float))
 
 
+    def test_a_cancelled_wait_is_told_in_the_words_of_the_provider(self) -> None:
+        stop = main.Stop()
+        stop.event.set()
+        runtime = Runtime(stop.sleep, float)
+        made = {**self.planned("time_sleep", create_duration="1s", destroy_duration="1s"), "id": "x"}
+        provider = PROVIDERS["time_sleep"]
+        for verb, call in (("Create", provider.create), ("Delete", provider.delete)):
+            error = self.failure(call, made, runtime)
+            self.assertEqual((error.summary, error.detail, error.attributes),
+                             (f"{verb} time sleep error", "Original Error: context canceled", None))
+
+
 class GoDurations(unittest.TestCase):
     """Durations of a state or an option are read by Go's grammar, which takes several units and a sign."""
 
