@@ -7939,7 +7939,7 @@ def cmd_plan(context: Setting) -> int:
             write_plan_file(context.path(out), plan)
         if plan.errors:
             return 1
-        if not (view.json or os.environ.get("TF_IN_AUTOMATION")) and (out or not plan.does_nothing()):
+        if not (view.json or os.environ.get("TF_IN_AUTOMATION") or plan.does_nothing()):
             view.write(render_next_step(out, view.color))
     return 2 if context.options["detailed-exitcode"] and not plan.does_nothing() else 0
 

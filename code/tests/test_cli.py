@@ -272,6 +272,12 @@ class Environment(Small):
         with mock.patch.dict(os.environ, {"TF_CLI_ARGS_state_list": "-state=s"}):
             self.assertEqual(self.done("state", "list"), f"{DATA}.a\n{DATA}.b\n")
 
+    def test_a_plan_of_nothing_has_no_next_step(self) -> None:
+        self.done("apply")
+        out = self.done("plan", "-out=p")
+        self.assertTrue(out.endswith("\nNo changes. Your infrastructure matches the configuration.\n"), out)
+        self.assertIn("Resources: 0 added, 0 changed, 0 destroyed.", self.done("apply", "p"))
+
     def test_automation_drops_the_hints_what_to_do_next(self) -> None:
         self.assertIn("Note: You didn't use the -out option", self.done("plan"))
         self.assertIn('\n    minigraph apply "p"\n', self.done("plan", "-out=p"))
