@@ -73,7 +73,8 @@ class ExitStatus(Small):
 
     def test_every_error_is_a_one(self) -> None:
         write(self.directory, "broken", "{")
-        for words in ("plan -nope", "plan extra", "nope", "apply nofile", "destroy p", "output -json nope", "state show a.b", "state",
+        for words in ("plan -nope", "plan extra", "nope", "apply nofile", "destroy p", "output -json nope", "state show a.b",
+                      "state",
                       "state list", "plan -target=x", "plan -parallelism=-1", "show nofile", "show broken", "validate nodir",
                       "taint a.b", "plan -out=no/p", "plan -state=no/s", "graph -type=x", "order -type=x", "state rm",
                       "output x y"):
