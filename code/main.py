@@ -65,13 +65,17 @@ class Spot(NamedTuple):
 
 
 class Place(NamedTuple):
-    """A line of a configuration file: ``file``, ``line`` and ``column`` from 1, the path around it, its text."""
+    """A line of a configuration file: ``file``, ``line`` and ``column`` from 1, the path around it, its text.
+
+    ``byte``: how many bytes of the file stand above the line.
+    """
 
     file: str
     line: int
     column: int = 1
     context: str = ""
     source: str = ""
+    byte: int = 0
 
 
 class Diagnostic(NamedTuple):
@@ -866,6 +870,7 @@ class Layout:
         self.decode = json.JSONDecoder(parse_int=str, parse_float=str).raw_decode
         self.between = re.compile(r"[ \t\r\n,:]*")
         self.known: Dict[int, List[Child]] = {}
+        self.counted = 0, 0  # a position in the text, and how many bytes stand before it
 
     def skip(self, position: int) -> int:
         """Return where the next value, or closing sign, starts."""
@@ -913,7 +918,9 @@ class Layout:
         start = self.lines[number - 1]
         source = self.text[start:self.lines[number] if number < len(self.lines) else None].rstrip("\r\n")
         source = re.sub(r'("sensitive_content"\s*:\s*)"(?:[^"\\]|\\.)*"', r'\1"(sensitive value)"', source)
-        return Place(self.file, number, position - start + 1, context, source)
+        counted, size = self.counted if self.counted[0] <= start else (0, 0)  # errors mostly come in their order
+        self.counted = start, size + len(self.text[counted:start].encode("utf-8", "replace"))
+        return Place(self.file, number, position - start + 1, context, source, self.counted[1])
 
     def span(self, spot: Spot) -> str:
         """Return "main.tf.json:4,9-20", from the key to the value's end; of a value its first character."""
@@ -6598,18 +6605,15 @@ LOG_ACTIONS = {"create": ("Creating", "Creation"), "update": ("Modifying", "Modi
 LOG_REASONS = {"replace_by_request": "requested", "replace_by_triggers": "replace_triggered_by"}
 
 
-Texts = Optional[Dict[str, str]]  # the files that diagnostics point into, by name: only they tell bytes
-
-
-def validate_document(diagnostics: Sequence[Diagnostic], sources: Texts = None) -> Document:
+def validate_document(diagnostics: Sequence[Diagnostic]) -> Document:
     """Return what ``validate -json`` prints (indented)."""
     errors = sum(diagnostic.severity == "error" for diagnostic in diagnostics)
     return {"format_version": "1.0", "valid": not errors, "error_count": errors,
             "warning_count": len(diagnostics) - errors,
-            "diagnostics": [diagnostic_document(diagnostic, sources) for diagnostic in diagnostics]}
+            "diagnostics": [diagnostic_document(diagnostic) for diagnostic in diagnostics]}
 
 
-def diagnostic_document(diagnostic: Diagnostic, sources: Texts = None) -> Document:
+def diagnostic_document(diagnostic: Diagnostic) -> Document:
     """Return one diagnostic in the real shape, with range and source line where its place is known."""
     place = diagnostic.place
     document: Document = {
@@ -6622,23 +6626,12 @@ def diagnostic_document(diagnostic: Diagnostic, sources: Texts = None) -> Docume
     values = [value.partition(" ") for value in diagnostic.values]
     return {
         **document,
-        "range": {"filename": place.file, "start": point(place, first, start, sources),
-                  "end": point(place, last, end, sources)},
+        "range": {"filename": place.file, "start": {"line": place.line, "column": first + 1, "byte": place.byte + start},
+                  "end": {"line": place.line, "column": last + 1, "byte": place.byte + end}},
         "snippet": {
             "context": place.context or None, "code": place.source, "start_line": place.line,
             "highlight_start_offset": start, "highlight_end_offset": end,
             "values": [{"traversal": name, "statement": statement} for name, _, statement in values]}}
-
-
-def point(place: Place, index: int, offset: int, sources: Texts) -> Document:
-    """Return one end of a range: line, column and, where the text of the file is at hand, byte."""
-    found = {"line": place.line, "column": index + 1}
-    if place.line == 1:
-        found["byte"] = offset
-    elif sources and place.file in sources:
-        above = sources[place.file].split("\n")[:place.line - 1]
-        found["byte"] = sum(len(line.encode()) + 1 for line in above) + offset
-    return found
 
 
 def highlight(place: Place) -> Tuple[int, int]:
@@ -6662,11 +6655,11 @@ def version_event(timestamp: float) -> Document:
     return event("version", f"minigraph {VERSION}", timestamp, minigraph=VERSION, ui="1.2")
 
 
-def diagnostic_event(diagnostic: Diagnostic, timestamp: float, sources: Texts = None) -> Document:
+def diagnostic_event(diagnostic: Diagnostic, timestamp: float) -> Document:
     """Return a diagnostic as a line of the log."""
     label, level = ("Error", "error") if diagnostic.severity == "error" else ("Warning", "warn")
     return event("diagnostic", f"{label}: {diagnostic.summary}", timestamp, level,
-                 diagnostic=diagnostic_document(diagnostic, sources))
+                 diagnostic=diagnostic_document(diagnostic))
 
 
 def change_event(change: Change, timestamp: float, drift: bool = False) -> Document:
@@ -7455,7 +7448,6 @@ class View:
         self.color, self.error_color = colored and sys.stdout.isatty(), colored and sys.stderr.isatty()
         self.now = time.time
         self.starts: Dict[str, float] = {}
-        self.sources: Dict[str, str] = {}
         self.broken = False
         self.stop: Optional[Stop] = None
         if self.json:
@@ -7485,7 +7477,7 @@ class View:
         """Show errors on stderr and warnings on stdout, or both as JSON lines."""
         if self.json:
             for item in found:
-                self.line(diagnostic_event(item, self.now(), self.sources))
+                self.line(diagnostic_event(item, self.now()))
             return
         warnings = [item for item in found if item.severity == "warning"]
         errors = [item for item in found if item.severity != "warning"]
@@ -7795,16 +7787,13 @@ def cmd_validate(context: Setting) -> int:
     view = context.view
     where = context._replace(directory=context.path(context.arguments[0])) if context.arguments else context
     found: List[Diagnostic] = []
-    sources: Dict[str, str] = {}
     try:
-        config = configuration(where, needed=True)
-        sources = config.sources
-        found = validate_config(config)
+        found = validate_config(configuration(where, needed=True))
     except (ConfigError, CycleError) as error:
         found = error.diagnostics
     failed = any(item.severity == "error" for item in found)
     if context.options["json"]:
-        view.line(validate_document(found, sources), 2)
+        view.line(validate_document(found), 2)
         return int(failed)
     view.diagnostics(found)
     if not failed:
@@ -7846,7 +7835,6 @@ def steps_only(graph: StepGraph) -> Deps:
 def made_plan(context: Setting, state: State, options: PlanOptions, emit: Emit) -> Plan:
     """Return the plan for a state and the configuration of the working directory; ``emit`` hears of every read."""
     config = configuration(context, needed=options.mode != "destroy")
-    context.view.sources = config.sources
     try:
         started_in = os.getcwd()  # path.cwd, also with -chdir
     except OSError as error:

@@ -300,11 +300,12 @@ class Diagnostics(unittest.TestCase):
                             "highlight_start_offset": 68, "highlight_end_offset": 75,
                             "values": [{"traversal": "local.l", "statement": "is tuple with 1 element"}]}}]})
 
-    def test_bytes_of_later_lines_count_when_the_text_of_the_file_is_at_hand(self) -> None:
-        error = Diagnostic("No", place=Place("a.tf.json", 2, 2, "", ' "é": 1'))
-        found = main.diagnostic_document(error, {"a.tf.json": '{"ü": 2,\n "é": 1}'})["range"]
-        self.assertEqual(found, {"filename": "a.tf.json", "start": {"line": 2, "column": 2, "byte": 11},
-                                 "end": {"line": 2, "column": 5, "byte": 15}})
+    def test_bytes_count_from_the_start_of_the_file(self) -> None:
+        layout = main.Layout("a.tf.json", '{"ü": 2,\n "é": 1,\n "k": 3}')
+        for pointer, line, start, end in (((2,), 3, 21, 24), ((1,), 2, 11, 15), ((1,), 2, 11, 15), ((0,), 1, 1, 5)):
+            place = layout.place(main.Spot("a.tf.json", pointer, "key"))
+            found = main.diagnostic_document(Diagnostic("No", place=place))["range"]
+            self.assertEqual((line, start, end), (found["start"]["line"], found["start"]["byte"], found["end"]["byte"]))
 
     def test_warnings_do_not_make_a_configuration_invalid(self) -> None:
         made = main.validate_document([Diagnostic("w", severity="warning", address="a.b")])

@@ -366,7 +366,7 @@ class Places(unittest.TestCase):
 
     def test_a_spot_becomes_line_column_path_and_source(self):
         found = main.placed([main.Diagnostic("x", spot=main.Spot("a", (0, 0, 1, 0)))], {"a": self.TEXT})
-        self.assertEqual(found[0].place, main.Place("a", 3, 9, "locals.x[1]", '  {"k": "v"}'))
+        self.assertEqual(found[0].place, main.Place("a", 3, 9, "locals.x[1]", '  {"k": "v"}', 24))
 
     def test_keys_and_closing_signs_have_places(self):
         layout = main.Layout("a", self.TEXT)
