@@ -3442,8 +3442,7 @@ class PlanOptions(NamedTuple):
 class Plan:
     """Everything that planning found; ``changes`` and ``drift`` are sorted by type, name, current before deposed.
 
-    ``prior`` is the state after refresh, ``before_refresh`` the state as read. ``relevant`` are the (address, path)
-    pairs that what changes refers to. ``uses_configured`` and ``uses_stored`` say whose dependencies count for the
+    ``prior`` is the state after refresh, ``before_refresh`` the state as read. ``uses_configured`` and ``uses_stored`` say whose dependencies count for the
     order of steps, from the configuration and from the state. ``notes`` tells which waits were given up.
     """
 
@@ -3455,7 +3454,6 @@ class Plan:
         self.changes: List[Change] = []
         self.drift: List[Change] = []
         self.outputs: List[OutputChange] = []
-        self.relevant: Set[Tuple[str, Path]] = set()
         self.errors: List[Diagnostic] = []
         self.warnings: List[Diagnostic] = []
         self.notes: List[str] = []
@@ -3472,6 +3470,11 @@ class Plan:
     def changed(self) -> List[Change]:
         """Return the changes that do something."""
         return [change for change in self.changes if change.verb != "noop"]
+
+    @property
+    def relevant(self) -> Set[Tuple[str, Path]]:
+        """The (address, path) pairs that what changes refers to; few plans have to tell."""
+        return attributes_used(self)
 
     def does_nothing(self) -> bool:
         """Return whether applying would change neither objects nor outputs."""
@@ -3513,7 +3516,6 @@ def make_plan(config: Config, state: State, options: PlanOptions, read: Read, cw
         plan.outputs += [OutputChange(name, "delete", output.value, None, output.sensitive)
                          for name, output in plan.prior.outputs.items()
                          if options.mode == "destroy" or name not in config.outputs]
-    plan.relevant = attributes_used(config, plan)
     plan.changes.sort(key=lambda change: (*sort_key(change.address), change.deposed))
     plan.outputs.sort(key=lambda change: change.name)
     plan.errors = placed(plan.errors, config.sources)
@@ -3729,8 +3731,9 @@ def note_uses(plan: Plan, change: Change) -> None:
         plan.uses_stored.add(change.address)
 
 
-def attributes_used(config: Config, plan: Plan) -> Set[Tuple[str, Path]]:
+def attributes_used(plan: Plan) -> Set[Tuple[str, Path]]:
     """Return the (address, path) pairs that what changes refers to, directly or through locals and arguments."""
+    config = plan.config
     found: Set[Tuple[str, Path]] = set()
     pending = [config.outputs[change.name].value for change in plan.outputs
                if change.verb != "noop" and change.name in config.outputs]
@@ -6214,7 +6217,7 @@ def has_drifted(change: Change, relevant: Sequence[Path]) -> bool:
 def render_drift(plan: Plan, changing: bool, color: bool) -> str:
     """Return the note on what changed outside: all of it in a refresh-only plan, else what is used."""
     whole = plan.mode == "refresh-only"
-    used = by_first_step((address, *path) for address, path in plan.relevant)
+    used = by_first_step((address, *path) for address, path in plan.relevant) if plan.drift else {}
     blocks = []
     for change in plan.drift if changing or whole else ():
         relevant = None if whole else used.get(change.address, ())
@@ -6811,7 +6814,6 @@ def plan_file_text(plan: Plan) -> str:
         "changes": list(map(pack_record, plan.changes)), "drift": list(map(pack_record, plan.drift)),
         "outputs": list(map(pack_record, plan.outputs)),
         "uses_configured": sorted(plan.uses_configured), "uses_stored": sorted(plan.uses_stored),
-        "relevant": sorted(([address, list(path)] for address, path in plan.relevant), key=repr),
         "warnings": [[item.summary, item.detail] for item in plan.warnings],
         "errors": [item.summary for item in plan.errors]}
     body = go_escaped(compact_json(document))
@@ -6868,7 +6870,6 @@ def plan_of(document: Dict[str, Value], directory: str, shown: str) -> Plan:
     plan.kept = kept_nodes(plan, plan.deps)
     plan.create_before_destroy = effective_cbd(config, plan.configured, plan.kept)
     plan.uses_configured, plan.uses_stored = set(document["uses_configured"]), set(document["uses_stored"])
-    plan.relevant = {(address, tuple(path)) for address, path in document["relevant"]}
     plan.warnings = [Diagnostic(summary, detail, severity="warning") for summary, detail in document["warnings"]]
     plan.errors = [Diagnostic(summary) for summary in document["errors"]]
     for change in plan.changes:

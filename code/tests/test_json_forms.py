@@ -160,8 +160,9 @@ class PlanFrame(unittest.TestCase):
             "format_version", "terraform_version", "planned_values", "configuration", "timestamp", "applyable",
             "complete", "errored"])
         change = data_change("delete", {"id": "1"}, None)
-        full = document(changes=[change], drift=[change], relevant={(ADDRESS, ("id",))}, prior=state_of({"id": "1"}),
-                        outputs=[OutputChange("o", "noop", 1, 1)])
+        config = '{"resource": {"terraform_data": {"a": {}}}, "output": {"o": {"value": "${terraform_data.a.id}"}}}'
+        full = document(config=config, changes=[change], drift=[change], prior=state_of({"id": "1"}),
+                        outputs=[OutputChange("o", "update", "0", "1")])
         self.assertEqual(list(full), [
             "format_version", "terraform_version", "planned_values", "resource_drift", "resource_changes",
             "output_changes", "prior_state", "configuration", "relevant_attributes", "timestamp", "applyable",
