@@ -4305,8 +4305,11 @@ class Runtime(NamedTuple):
 class Provider:
     """What the engine asks of one resource type; this one has no world outside the state, so nothing drifts.
 
-    Objects of these classes hold no data: every worker thread may call them at once.
+    Objects of these classes hold no data: every worker thread may call them at once. ``instant``: calls only compute
+    a little, so they are made without a worker.
     """
+
+    instant = False
 
     def read(self, attributes: Attributes, runtime: Runtime) -> Optional[Attributes]:
         """Return the object as it is now, or None where it is gone."""
@@ -4407,6 +4410,8 @@ class RandomPet(Provider):
 
 class TerraformData(Provider):
     """A value that is kept: the output is the input as it was when the object was last made or changed."""
+
+    instant = True
 
     def create(self, planned: Attributes, runtime: Runtime) -> Attributes:
         """Return the object with a new id: 16 random bytes in the form of a UUID, without version bits."""
@@ -5345,7 +5350,7 @@ class Apply:
         return self.owners.get(path, 0)
 
     def prepare(self, node: str) -> Optional[bool]:
-        """Decide what a step has to do, tell and journal its start; False where nothing is to be done.
+        """Decide what a step has to do, tell and journal its start; False where nothing is to be done any more.
 
         None where another step is busy with the same file: of two objects that own it, one goes and one comes.
         """
@@ -5372,7 +5377,22 @@ class Apply:
         now = self.clock()
         self.marks.append((now + 10, node, now))
         self.emit("apply_start", entry=task.entry, instance=task.instance)
-        return True
+        if not PROVIDERS[task.instance.type].instant:
+            return True
+        self.work_here(node)
+        return False
+
+    def work_here(self, node: str) -> None:
+        """Do a step in this thread: to hand it to a worker and back takes 50 to 100 us, a third of its whole time."""
+        outcome, error = None, None
+        try:
+            outcome = self.work(node)
+        except Exception as problem:
+            error = problem
+        self.finish(node, outcome, error)
+        self.tick()
+        if error is not None:
+            raise error
 
     def keep_entry(self, entry: Entry) -> None:
         """Put an entry in the journal; a step whose start cannot be written does not run, and no other does."""

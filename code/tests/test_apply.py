@@ -8,7 +8,7 @@ import os
 import re
 import threading
 import unittest
-from typing import Any, Dict, List, NamedTuple, Optional
+from typing import Any, Dict, List, NamedTuple, Optional, Set
 from unittest import mock
 
 from support import temporary_directory, write
@@ -470,6 +470,45 @@ class UpdateThatIsNone(InDirectory):
         self.assertTrue(self.state().objects["terraform_data.d"].create_before_destroy)
         self.apply(stack("three"))
         self.assertFalse(self.state().objects["terraform_data.d"].create_before_destroy)
+
+
+class InstantSteps(InDirectory):
+    """What only computes is done by the coordinator, between the calls that wait for the world."""
+
+    def threads(self, kind: str, stack: Stack) -> Set[bool]:
+        """Return of each create of a type whether it ran in the main thread."""
+        provider, found = main.PROVIDERS[kind], set()
+        real = provider.create
+
+        def create(planned: Attributes, runtime: Runtime) -> Attributes:
+            found.add(threading.current_thread() is threading.main_thread())
+            return real(planned, runtime)
+        with mock.patch.object(provider, "create", create):
+            self.apply(stack)
+        return found
+
+    def test_terraform_data_needs_no_worker_and_a_file_does(self) -> None:
+        self.assertEqual({True}, self.threads("terraform_data", data(a={}, b={})))
+        self.assertEqual({False}, self.threads("local_file", files(a=file("one"), b=file("two"))))
+
+    def test_their_ends_reach_the_disk_in_time_too(self) -> None:
+        with mock.patch.object(main, "SYNC_EVERY", 0.0), mock.patch.object(main.Journal, "sync_beside") as beside:
+            self.apply(data(a={}, b={}, c={}))
+        self.assertGreaterEqual(beside.call_count, 3)
+
+    def test_a_failure_fails_the_step_and_skips_what_needs_it(self) -> None:
+        broken = mock.patch.object(main.PROVIDERS["terraform_data"], "create", side_effect=StepError("Create broke"))
+        with broken:
+            ended = self.apply(data(a={}, b={"input": "${terraform_data.a.id}"}))
+        self.assertEqual(1, ended.status)
+        self.assertIn("Error: Create broke", ended.stderr)
+        self.assertIn("terraform_data.b", ended.stderr + ended.stdout)
+        self.assertEqual(["terraform_data.a: Creating..."], ended.log)
+
+    def test_a_bug_is_not_hidden(self) -> None:
+        with mock.patch.object(main.PROVIDERS["terraform_data"], "create", side_effect=ZeroDivisionError):
+            with self.assertRaises(ZeroDivisionError):
+                self.apply(data(a={}))
 
 
 class Values(InDirectory):
