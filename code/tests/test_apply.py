@@ -492,7 +492,8 @@ class InstantSteps(InDirectory):
         self.assertEqual({False}, self.threads("local_file", files(a=file("one"), b=file("two"))))
 
     def test_their_ends_reach_the_disk_in_time_too(self) -> None:
-        with mock.patch.object(main, "SYNC_EVERY", 0.0), mock.patch.object(main.Journal, "sync_beside") as beside:
+        ended = mock.patch.object(threading.Thread, "is_alive", lambda thread: False)  # each sync waits for the one before
+        with ended, mock.patch.object(main, "SYNC_EVERY", 0.0), mock.patch.object(main.Journal, "sync_beside") as beside:
             self.apply(data(a={}, b={}, c={}))
         self.assertGreaterEqual(beside.call_count, 3)
 
