@@ -2719,7 +2719,7 @@ def read_attributes(type_name: str, raw: Dict[str, Value]) -> Dict[str, Value]:
                 raise ValueError(f'attribute "{name}" is not written as {{"value": ..., "type": ...}}')
             attributes[name] = decode(value["value"], value["type"])
         elif kind == "map":
-            attributes[name] = Map({key: None if item is None else decode(item, "string") for key, item in value.items()})
+            attributes[name] = decode(value, ["map", "string"])
         else:
             attributes[name] = decode(value, kind)
     return attributes
@@ -2911,10 +2911,15 @@ def state_deps(state: State) -> Deps:
             for address in [*state.objects, *state.deposed]}
 
 
-def carried_addresses(entry: Dict[str, Value]) -> List[str]:
-    """Return the addresses of the objects of an entry that is only carried along: module.m.data.t.n["key"]."""
+def carried_address(entry: Dict[str, Value]) -> str:
+    """Return the address of a resource that is only carried along: module.m.data.t.n."""
     base = f"{'data.' if entry['mode'] == 'data' else ''}{entry['type']}.{entry['name']}"
-    base = f"{entry['module']}.{base}" if "module" in entry else base
+    return f"{entry['module']}.{base}" if "module" in entry else base
+
+
+def carried_addresses(entry: Dict[str, Value]) -> List[str]:
+    """Return the addresses of its objects: module.m.data.t.n["key"]."""
+    base = carried_address(entry)
     return [f"{base}[{json_text(raw['index_key'])}]" if "index_key" in raw else base for raw in entry["instances"]]
 
 
@@ -3213,10 +3218,8 @@ class OutputChange(NamedTuple):
 
 def unknown_attribute(address: str, type_name: str, name: str, value: Value = None) -> Unknown:
     """Return the unknown that stands for a computed attribute, typed by the schema or by the value it will copy."""
-    kind: Value = SCHEMAS[type_name].kinds[name]
-    if kind == "dynamic":
-        kind = None if value is None else type_of(value)
-    return Unknown((address, name), ["map", "string"] if kind == "map" else kind)
+    null = NULLS[type_name].get(name)
+    return Unknown((address, name), null.type if null else None if value is None else type_of(value))
 
 
 def with_unknown_computed(address: str, type_name: str, args: Dict[str, Value],
@@ -3553,8 +3556,7 @@ def plan_warnings(options: PlanOptions, config: Config, state: State) -> Iterato
             if address not in known:  # the real tools say nothing
                 yield (f"-{option}={address} matches nothing", "Neither the configuration nor the state has such a resource."
                        + did_you_mean(address, known))
-    names = sorted(f"{item.get('module', '')}{'.' if 'module' in item else ''}{item['type']}.{item['name']}"
-                   for item in state.foreign if item["mode"] == "managed" and item["instances"])
+    names = sorted(carried_address(item) for item in state.foreign if item["mode"] == "managed" and item["instances"])
     if names:
         yield ("Objects left alone", f"The state holds {len(names)} resource{'s' * (len(names) > 1)} that minigraph does not"
                f" work on: {', '.join(names[:5])}{', ...' * (len(names) > 5)}. They stay in the state as they are; change them"
@@ -3565,8 +3567,8 @@ def check_keys(config: Config, state: State) -> None:
     """Refuse a resource whose objects in the state have keys: a second object would be made beside them."""
     found = []
     for entry in state.foreign:
-        address = f"{entry['type']}.{entry['name']}"
-        if entry["mode"] == "managed" and "module" not in entry and entry["instances"] and address in config.resources:
+        address = carried_address(entry)
+        if entry["mode"] == "managed" and entry["instances"] and address in config.resources:  # none in a module is
             found.append(Diagnostic(
                 "Instances with keys in the state", f"The state holds {', '.join(carried_addresses(entry))}, made with count or"
                 f" for_each, which minigraph does not have. Bring the state in line with the configuration first: apply it"
@@ -4182,6 +4184,7 @@ class Ready:
         self.dependents = invert(deps)
         self.heap = [number for number, node in enumerate(self.names) if not self.waiting[node]]
         self.since = {self.names[number]: now for number in self.heap}
+        self.later: List[str] = []
 
     def pop(self) -> str:
         """Take the first node."""
@@ -4193,6 +4196,15 @@ class Ready:
         from heapq import heappush
         heappush(self.heap, self.rank[node])
 
+    def put_off(self, node: str) -> None:
+        """Take a node out that could start, until ``recall``."""
+        self.later.append(node)
+
+    def recall(self) -> None:
+        """Let the nodes that were put off try again."""
+        while self.later:
+            self.push(self.later.pop())
+
     def release(self, node: str, now: float) -> None:
         """Make ready what waited for a node that is done, and for nothing else."""
         for dependent in self.dependents[node]:
@@ -4202,10 +4214,19 @@ class Ready:
                 self.push(dependent)
 
 
+def outcome_of(visit: Callable[[str], Any], node: str) -> Tuple[Any, Optional[BaseException]]:
+    """Return what visiting a node returns, or raises: the coordinator sorts out what is a failure and what a bug."""
+    try:
+        return visit(node), None
+    except BaseException as error:
+        return None, error
+
+
 def walk(deps: Deps, visit: Callable[[str], Any], parallelism: int = 10, *,
          prepare: Optional[Callable[[str], Optional[bool]]] = None, finish: Optional[Callable[[str, Any, Any], None]] = None,
          tick: Optional[Callable[[], Optional[float]]] = None, stopped: Callable[[], bool] = lambda: False,
-         clock: Optional[Callable[[], float]] = None, weigh: Callable[[str], float] = lambda node: 1) -> WalkResult:
+         clock: Optional[Callable[[], float]] = None, weigh: Callable[[str], float] = lambda node: 1,
+         instant: Callable[[str], bool] = lambda node: False) -> WalkResult:
     """Visit every node after all that it needs, at most ``parallelism`` at once, and return what became of each.
 
     ``visit(node)`` runs in a worker and fails by raising. ``prepare(node)`` and ``finish(node, outcome, error)`` run in
@@ -4213,7 +4234,8 @@ def walk(deps: Deps, visit: Callable[[str], Any], parallelism: int = 10, *,
     wait until another one has ended, an exception fails the node. ``tick()`` runs at every turn and returns the seconds
     after which it wants to run again. Once ``stopped()`` is true nothing new starts. Among ready nodes the one with the
     longest chain of dependents goes first, each node as long as ``weigh`` says; the smallest name among equals. CycleError
-    where the graph has a loop.
+    where the graph has a loop. An ``instant`` node is visited in the calling thread: to hand it to a worker and back takes
+    50 to 100 us, for terraform_data a third of an apply.
     O((V + E) log V). All bookkeeping belongs to the calling thread.
     """
     import queue
@@ -4222,14 +4244,10 @@ def walk(deps: Deps, visit: Callable[[str], Any], parallelism: int = 10, *,
     clock = clock or time.monotonic
     ready, result = Ready(deps, weigh, clock()), WalkResult()
     running: Dict[str, float] = {}  # node -> when it started
-    put_off: List[str] = []
     outcomes: queue.SimpleQueue[Tuple[str, Any, Optional[BaseException]]] = queue.SimpleQueue()
 
     def work(node: str) -> None:
-        try:
-            outcomes.put((node, visit(node), None))
-        except BaseException as error:  # the coordinator sorts out what is a failure and what a bug
-            outcomes.put((node, None, error))
+        outcomes.put((node, *outcome_of(visit, node)))
 
     def start(node: str) -> None:
         running[node] = clock()
@@ -4238,11 +4256,13 @@ def walk(deps: Deps, visit: Callable[[str], Any], parallelism: int = 10, *,
         except Exception as error:
             end(node, error)
             return
-        if needed:
+        if needed and instant(node):
+            work(node)
+        elif needed:
             pool.submit(work, node)
         elif needed is None:
             del running[node]
-            put_off.append(node)
+            ready.put_off(node)
         else:
             end(node, None)
 
@@ -4271,8 +4291,7 @@ def walk(deps: Deps, visit: Callable[[str], Any], parallelism: int = 10, *,
             except Exception as found:
                 error = error or found
             end(node, error)
-            while put_off:
-                ready.push(put_off.pop())
+            ready.recall()
     name_skipped(result, deps, ready.dependents)
     return result
 
@@ -5285,7 +5304,7 @@ class Apply:
                                  " without it, a crash could lose what a step made.") from None
         try:
             self.walked = walk(self.graph.deps, self.work, parallelism, prepare=self.prepare,
-                               finish=self.finish, tick=self.tick, weigh=self.weigh,
+                               finish=self.finish, tick=self.tick, weigh=self.weigh, instant=self.is_instant,
                                stopped=lambda: self.stop.event.is_set() or self.broken is not None)
             self.store_outputs()
         finally:
@@ -5305,6 +5324,10 @@ class Apply:
         """Call the provider, in a worker."""
         task = self.tasks[node]
         return task.call(self.runtime._replace(shared=True) if task.shared else self.runtime)
+
+    def is_instant(self, node: str) -> bool:
+        """Return whether a step that was prepared needs no worker."""
+        return PROVIDERS[self.tasks[node].instance.type].instant
 
     def weigh(self, node: str) -> float:
         """Return the seconds that a step is planned to sleep, and a little for any other: long chains go first."""
@@ -5350,7 +5373,7 @@ class Apply:
         return self.owners.get(path, 0)
 
     def prepare(self, node: str) -> Optional[bool]:
-        """Decide what a step has to do, tell and journal its start; False where nothing is to be done any more.
+        """Decide what a step has to do, tell and journal its start; False where nothing is to be done.
 
         None where another step is busy with the same file: of two objects that own it, one goes and one comes.
         """
@@ -5377,22 +5400,7 @@ class Apply:
         now = self.clock()
         self.marks.append((now + 10, node, now))
         self.emit("apply_start", entry=task.entry, instance=task.instance)
-        if not PROVIDERS[task.instance.type].instant:
-            return True
-        self.work_here(node)
-        return False
-
-    def work_here(self, node: str) -> None:
-        """Do a step in this thread: to hand it to a worker and back takes 50 to 100 us, a third of its whole time."""
-        outcome, error = None, None
-        try:
-            outcome = self.work(node)
-        except Exception as problem:
-            error = problem
-        self.finish(node, outcome, error)
-        self.tick()
-        if error is not None:
-            raise error
+        return True
 
     def keep_entry(self, entry: Entry) -> None:
         """Put an entry in the journal; a step whose start cannot be written does not run, and no other does."""

@@ -198,6 +198,17 @@ class OneCoordinator(unittest.TestCase):
         self.assertEqual((["a", "b", "d"], {"c": "c broke"}), (sorted(result.completed), result.failed))
         self.assertEqual(["a", "b", "c"], asked[:3])
 
+    def test_an_instant_node_is_visited_by_the_coordinator_and_ends_like_any_other(self) -> None:
+        here: Dict[str, bool] = {}
+
+        def visit(node: str) -> None:
+            here[node] = threading.current_thread() is threading.main_thread()
+            if node == "c":
+                raise ValueError("no")
+        result = main.walk(deps("a>b, b, c, d>c"), visit, instant=lambda node: node != "a")
+        self.assertEqual({"a": False, "b": True, "c": True}, here)
+        self.assertEqual((["b", "a"], {"c": "no"}, {"d": "c"}), (result.completed, result.failed, result.skipped))
+
     def test_a_node_that_was_put_off_does_not_start_once_the_walk_is_stopped(self) -> None:
         ended: List[str] = []
         result = main.walk(deps("a, b"), failing(), prepare=lambda node: True if node == "a" else None,
